@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolError
 from gta_bench.forge.atomic import AtomicFamily, Question
-from gta_bench.forge.draft import Dice, Level
+from gta_bench.forge.draft import TaskDice, TaskLevel
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec
@@ -29,7 +29,7 @@ class ScriptedTools:
     def watch(self, family: AtomicFamily) -> AtomicFamily:
         """Return the family; what it draws becomes known."""
 
-        def make(dice: Dice, level: Level) -> Question:
+        def make(dice: TaskDice, level: TaskLevel) -> Question:
             question = family.make(dice, level)
             for picture in question.pictures:
                 lines = (f"{line.box} {line.text}" for line in picture.lines)

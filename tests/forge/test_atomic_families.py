@@ -16,7 +16,7 @@ from gta_bench.datasets.atomic import load_atomic
 from gta_bench.errors import GtaError, ToolError, UsageError
 from gta_bench.forge.atomic import SAVED, AtomicFamily, Forged, Question, forge_with, solve_task
 from gta_bench.forge.catalog import ATOMIC_FAMILIES, FAMILIES, find_atomic_families
-from gta_bench.forge.draft import LEVELS, Dice, Level
+from gta_bench.forge.draft import LEVELS, TaskDice, TaskLevel
 from gta_bench.forge.pictures import Canvas
 from gta_bench.forge.writing import Order, forge_tasks
 from gta_bench.records.atomic import WhitelistAnswer
@@ -25,11 +25,11 @@ from tests.forge.scripted_tools import ScriptedTools
 
 ALL = [*ATOMIC_FAMILIES.values()]
 SEEDS = range(4)
-Case = tuple[str, Level, int]
+Case = tuple[str, TaskLevel, int]
 
 
 def forge(
-    families: Sequence[AtomicFamily], level: Level, count: int, out: Path, misread: int = 0
+    families: Sequence[AtomicFamily], level: TaskLevel, count: int, out: Path, misread: int = 0
 ) -> Forged:
     """Forge with scripted tools."""
     tools = ScriptedTools(misread)
@@ -43,9 +43,9 @@ def read_all(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def make(family: str, level: Level, seed: int) -> Question:
+def make(family: str, level: TaskLevel, seed: int) -> Question:
     """A question."""
-    return ATOMIC_FAMILIES[family].make(Dice(f"test/{seed}"), level)
+    return ATOMIC_FAMILIES[family].make(TaskDice(f"test/{seed}"), level)
 
 
 def texts(question: Question, picture: int = 0) -> list[str]:
@@ -71,7 +71,7 @@ def cases(family: str) -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_folder_loads_without_findings_and_has_what_a_run_needs(
-    level: Level, tmp_path: Path
+    level: TaskLevel, tmp_path: Path
 ) -> None:
     assert forge(ALL, level, 2 * len(ALL), tmp_path / "a") == Forged(2 * len(ALL), 0)
     data = load_atomic(tmp_path / "a")
@@ -104,7 +104,7 @@ def test_a_folder_has_the_same_bytes_whether_or_not_it_was_continued(tmp_path: P
 
 def test_requests_and_pictures_vary(tmp_path: Path) -> None:
     for family in ALL:
-        questions = [family.make(Dice(str(seed)), 1) for seed in range(8)]
+        questions = [family.make(TaskDice(str(seed)), 1) for seed in range(8)]
         words = {re.sub(r"\d+|[A-Z]\w+ \w+|\b[a-z]\b", "", one.request) for one in questions}
         assert len(words) > 1, family.name
         assert len({one.pictures[0].data for one in questions}) == 8

@@ -17,7 +17,7 @@ import pytest
 
 from gta_bench.datasets.folders import GroupEntry, LeafEntry
 from gta_bench.forge.catalog import FAMILIES
-from gta_bench.forge.draft import LEVELS, Draft, Level, Work
+from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
 from gta_bench.forge.writing import Order, list_files, make_task
 from gta_bench.records.checks import AnswerContains, JsonPath, TableValue
 
@@ -27,11 +27,11 @@ every_level = pytest.mark.parametrize("level", LEVELS)
 every_seed = pytest.mark.parametrize("seed", ["1", "autumn"])
 
 
-def forge(name: str, level: Level, seed: str = "1") -> Draft:
+def forge(name: str, level: TaskLevel, seed: str = "1") -> TaskDraft:
     return make_task(FAMILIES[name], Order("public", seed, level), 1)
 
 
-def find_leaves(draft: Draft) -> dict[str, LeafEntry]:
+def find_leaves(draft: TaskDraft) -> dict[str, LeafEntry]:
     leaves: dict[str, LeafEntry] = {}
     for node in draft.nodes:
         for one in node.leaf if isinstance(node, GroupEntry) else (node,):
@@ -45,7 +45,7 @@ def read_rows(data: bytes) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)]
 
 
-def wanted(draft: Draft) -> dict[tuple[str, str], object]:
+def wanted(draft: TaskDraft) -> dict[tuple[str, str], object]:
     """What the checks of cells want, by row and column."""
     checks = [check for leaf in find_leaves(draft).values() for check in leaf.checks]
     return {(one.row, one.column): one.equals for one in checks if isinstance(one, TableValue)}
@@ -55,7 +55,7 @@ def wanted(draft: Draft) -> dict[tuple[str, str], object]:
 @every_level
 @every_seed
 def test_golds_differ_in_every_file_and_works_have_all_files(
-    name: str, level: Level, seed: str
+    name: str, level: TaskLevel, seed: str
 ) -> None:
     draft = forge(name, level, seed)
     one, two = draft.gold.values()
@@ -67,7 +67,7 @@ def test_golds_differ_in_every_file_and_works_have_all_files(
 @pytest.mark.parametrize("name", NAMES)
 @every_level
 def test_bytes_depend_on_neither_clock_nor_time_zone(
-    name: str, level: Level, monkeypatch: pytest.MonkeyPatch
+    name: str, level: TaskLevel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = dict(list_files(forge(name, level), "a"))
     now, local = time.time, time.localtime
@@ -94,7 +94,7 @@ def test_the_wording_varies_by_seed(name: str) -> None:
 
 @every_level
 @every_seed
-def test_clean_wants_what_a_second_reading_of_the_list_gives(level: Level, seed: str) -> None:
+def test_clean_wants_what_a_second_reading_of_the_list_gives(level: TaskLevel, seed: str) -> None:
     draft = forge("clean", level, seed)
     days_first = "day/month/year" in draft.request
     found: dict[str, tuple[str, ...]] = {}
@@ -131,7 +131,7 @@ def _read_day(text: str, days_first: bool) -> str:
 
 @every_level
 @every_seed
-def test_terms_keeps_keys_and_fields_and_uses_the_glossary(level: Level, seed: str) -> None:
+def test_terms_keeps_keys_and_fields_and_uses_the_glossary(level: TaskLevel, seed: str) -> None:
     draft = forge("terms", level, seed)
     source = [(row["Key"], row["English"]) for row in read_rows(draft.inputs["texts.csv"])]
     terms = {row.pop("English"): row for row in read_rows(draft.inputs["glossary.csv"])}
@@ -152,7 +152,7 @@ def test_terms_keeps_keys_and_fields_and_uses_the_glossary(level: Level, seed: s
 
 @every_level
 @every_seed
-def test_bundle_indexes_what_the_archive_really_has(level: Level, seed: str) -> None:
+def test_bundle_indexes_what_the_archive_really_has(level: TaskLevel, seed: str) -> None:
     draft = forge("bundle", level, seed)
     kept: dict[bytes, str] = {}
     with zipfile.ZipFile(io.BytesIO(draft.inputs["delivery.zip"])) as archive:
@@ -201,7 +201,7 @@ class ReadPlan:
         return [[*csv.reader(io.StringIO(self.data.decode()))]]
 
 
-def load_checks(draft: Draft) -> dict[str, Callable[[ReadPlan], Mapping[str, Any]]]:
+def load_checks(draft: TaskDraft) -> dict[str, Callable[[ReadPlan], Mapping[str, Any]]]:
     names: dict[str, Any] = {}
     exec(draft.checks["plan.py"], names)
     return {name: names[name] for name in find_leaves(draft)}
@@ -210,7 +210,7 @@ def load_checks(draft: Draft) -> dict[str, Callable[[ReadPlan], Mapping[str, Any
 @every_level
 @every_seed
 def test_the_rules_of_schedule_pass_every_gold_and_fail_exactly_what_is_broken(
-    level: Level, seed: str
+    level: TaskLevel, seed: str
 ) -> None:
     draft = forge("schedule", level, seed)
     checks = load_checks(draft)
@@ -228,7 +228,7 @@ def test_the_rules_of_schedule_pass_every_gold_and_fail_exactly_what_is_broken(
 
 @every_level
 @every_seed
-def test_plans_of_schedule_meet_the_given_file(level: Level, seed: str) -> None:
+def test_plans_of_schedule_meet_the_given_file(level: TaskLevel, seed: str) -> None:
     draft = forge("schedule", level, seed)
     given = json.loads(draft.inputs["sessions.json"])
     for gold in draft.gold.values():
@@ -259,7 +259,7 @@ def read_pdf_text(data: bytes) -> Iterator[str]:
 
 @every_level
 @every_seed
-def test_invoices_wants_the_differences_between_pdfs_and_ledger(level: Level, seed: str) -> None:
+def test_invoices_wants_the_differences_of_pdfs_and_ledger(level: TaskLevel, seed: str) -> None:
     draft = forge("invoices", level, seed)
     invoiced: dict[str, Decimal] = {}
     for name, data in draft.inputs.items():

@@ -12,14 +12,14 @@ from gta_bench.authoring.proofs import read_authored
 from gta_bench.datasets.folders import GroupEntry, LeafEntry
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.forge.catalog import FAMILIES
-from gta_bench.forge.draft import LEVELS, Dice, Draft, Family
+from gta_bench.forge.draft import LEVELS, TaskDice, TaskDraft, TaskFamily
 from gta_bench.forge.writing import Order, list_files, make_task, write_draft
 
 FAST = [one for one in FAMILIES.values() if "ffmpeg" not in one.needs]
 ORDERS = [Order("public", "7", level) for level in LEVELS]
 
 
-def list_leaves(draft: Draft) -> list[LeafEntry]:
+def list_leaves(draft: TaskDraft) -> list[LeafEntry]:
     """The leaves of a draft."""
     found: list[LeafEntry] = []
     waiting = [*draft.nodes]
@@ -33,7 +33,7 @@ def list_leaves(draft: Draft) -> list[LeafEntry]:
 
 
 @pytest.mark.parametrize("family", FAST, ids=lambda one: one.name)
-def test_a_family_has_gold_wrong_work_and_a_cheat_at_every_level(family: Family) -> None:
+def test_a_family_has_gold_wrong_work_and_a_cheat_at_every_level(family: TaskFamily) -> None:
     for order in ORDERS:
         draft = make_task(family, order, 1)
         leaves = {one.id for one in list_leaves(draft)}
@@ -49,7 +49,7 @@ def test_a_family_has_gold_wrong_work_and_a_cheat_at_every_level(family: Family)
 
 
 @pytest.mark.parametrize("family", FAST, ids=lambda one: one.name)
-def test_a_family_gives_the_same_bytes_and_other_ones_for_another_seed(family: Family) -> None:
+def test_a_family_gives_the_same_bytes_and_other_ones_for_another_seed(family: TaskFamily) -> None:
     first, again = (dict(list_files(make_task(family, ORDERS[0], 1), "a")) for _ in range(2))
     assert first == again
     for order in (Order("public", "8", 1), Order("train", "7", 1), Order("private", "7", 1, b"k")):
@@ -61,7 +61,7 @@ def test_a_family_gives_the_same_bytes_and_other_ones_for_another_seed(family: F
 
 
 @pytest.mark.parametrize("family", FAST, ids=lambda one: one.name)
-def test_a_family_is_without_findings_of_lint(family: Family, tmp_path: Path) -> None:
+def test_a_family_is_without_findings_of_lint(family: TaskFamily, tmp_path: Path) -> None:
     for order in ORDERS:
         write_draft(make_task(family, order, 1), tmp_path, f"{family.name}-{order.level}")
     found = lint(sorted(tmp_path.iterdir())).findings
@@ -71,7 +71,7 @@ def test_a_family_is_without_findings_of_lint(family: Family, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("family", FAST, ids=lambda one: one.name)
-def test_office_files_have_no_time_of_today(family: Family) -> None:
+def test_office_files_have_no_time_of_today(family: TaskFamily) -> None:
     for path, data in list_files(make_task(family, ORDERS[0], 1), "a"):
         if not path.endswith((".xlsx", ".docx", ".pptx", ".zip")):
             continue
@@ -89,6 +89,6 @@ def test_words_of_the_request_vary() -> None:
 
 
 def test_dice_are_of_their_key_and_secret() -> None:
-    assert Dice("a").random() == Dice("a").random() != Dice("b").random()
-    assert Dice("a", b"k").random() != Dice("a").random()
-    assert f"{Dice('a').random():.6f}" == "0.852035"
+    assert TaskDice("a").random() == TaskDice("a").random() != TaskDice("b").random()
+    assert TaskDice("a", b"k").random() != TaskDice("a").random()
+    assert f"{TaskDice('a').random():.6f}" == "0.852035"

@@ -16,7 +16,7 @@ from gta_bench.checks.delivery import CheckedWork, Recognition
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
 from gta_bench.datasets.folders import GroupEntry, build_task, read_task_file
-from gta_bench.forge.draft import LEVELS, Draft, Level, Work
+from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
 from gta_bench.forge.drawing import BLUES, SHAPES
 from gta_bench.forge.families import annotate, chart
 from gta_bench.forge.inside import boxes
@@ -32,16 +32,16 @@ def jail() -> Iterator[Jail]:
         yield jail
 
 
-def draw(name: str, level: Level, number: int = 1) -> Draft:
+def draw(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
     return make_task(PICTURES[name], Order("public", "tests", level), number)
 
 
-def leaf_names(draft: Draft) -> set[str]:
+def leaf_names(draft: TaskDraft) -> set[str]:
     groups = [one for one in draft.nodes if isinstance(one, GroupEntry)]
     return {leaf.id for one in groups for leaf in one.leaf}
 
 
-def check_structure(draft: Draft) -> None:
+def check_structure(draft: TaskDraft) -> None:
     broken = [set(wrong.breaks) for wrong in draft.wrong.values()]
     assert len(draft.gold) == 2 and len(broken) >= 5 and draft.cheat
     assert set().union(*broken) == leaf_names(draft)
@@ -54,7 +54,7 @@ def check_structure(draft: Draft) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_task_has_two_golds_and_wrong_works_that_break_every_leaf(
-    name: str, level: Level
+    name: str, level: TaskLevel
 ) -> None:
     check_structure(draw(name, level))
 
@@ -67,7 +67,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_number_other_ones(name: 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_bars_have_the_height_of_the_values_that_count(level: Level) -> None:
+def test_bars_have_the_height_of_the_values_that_count(level: TaskLevel) -> None:
     """Measured on the picture: all bars have one scale."""
     draft = draw("chart", level, 3)
     (picture,) = draft.inputs.values()
@@ -95,7 +95,7 @@ def find_bars(image: Image.Image, colors: set[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_boxes_enclose_what_the_scene_shows(level: Level) -> None:
+def test_boxes_enclose_what_the_scene_shows(level: TaskLevel) -> None:
     draft = draw("annotate", level)
     scene = Image.open(io.BytesIO(draft.inputs[annotate.INPUT])).convert("RGB")
     entries = json.loads(draft.gold["exact"].files[annotate.BOXES])
@@ -144,7 +144,7 @@ def test_a_picture_that_is_none_has_no_frames(data: bytes) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_chart_works_fail_exactly_the_leaves_that_they_break(
-    level: Level, jail: Jail, tmp_path: Path
+    level: TaskLevel, jail: Jail, tmp_path: Path
 ) -> None:
     assert find_exceptions(draw("chart", level), jail, None, tmp_path) == []
 
@@ -152,13 +152,13 @@ def test_chart_works_fail_exactly_the_leaves_that_they_break(
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_annotate_works_fail_exactly_the_leaves_that_they_break(
-    level: Level, jail: Jail, tmp_path: Path
+    level: TaskLevel, jail: Jail, tmp_path: Path
 ) -> None:
     assert find_exceptions(draw("annotate", level), jail, None, tmp_path) == []
 
 
 def find_exceptions(
-    draft: Draft, jail: Jail, recognition: Recognition | None, folder: Path
+    draft: TaskDraft, jail: Jail, recognition: Recognition | None, folder: Path
 ) -> list[str]:
     """Leaves that a gold fails, that nothing or a cheat passes, or that a wrong work gets wrong."""
     write_draft(draft, folder, "task")
@@ -177,7 +177,7 @@ def find_exceptions(
 
 
 async def decide_all(
-    task: Any, work: Work, draft: Draft, jail: Jail, recognition: Recognition | None
+    task: Any, work: Work, draft: TaskDraft, jail: Jail, recognition: Recognition | None
 ) -> list[tuple[str, float]]:
     checked = CheckedWork(
         work.answer,

@@ -11,17 +11,17 @@ import pytest
 
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.catalog import FAMILIES
-from gta_bench.forge.draft import LEVELS, Draft, Level
+from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel
 from gta_bench.forge.writing import Order, list_files, make_task
 
 NAMES = ("deck", "report")
 
 
-def forge(name: str, level: Level, number: int = 1) -> Draft:
+def forge(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
     return make_task(FAMILIES[name], Order("public", "t", level), number)
 
 
-def list_leaves(draft: Draft) -> list[str]:
+def list_leaves(draft: TaskDraft) -> list[str]:
     groups = [one for one in draft.nodes if isinstance(one, GroupEntry)]
     assert len(groups) == len(draft.nodes)
     return [leaf.id for group in groups for leaf in group.leaf]
@@ -29,7 +29,7 @@ def list_leaves(draft: Draft) -> list[str]:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_task_has_two_golds_and_a_wrong_work_for_every_leaf(name: str, level: Level) -> None:
+def test_a_task_has_two_golds_and_a_wrong_work_for_every_leaf(name: str, level: TaskLevel) -> None:
     draft = forge(name, level)
     assert len(draft.gold) == 2
     assert len(draft.wrong) >= 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.forge.catalog import FAMILIES
-from gta_bench.forge.draft import Family
+from gta_bench.forge.draft import TaskFamily
 from gta_bench.forge.writing import Order, forge_tasks
 from tests.cli.test_run import gta
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda one: one.name)
-def test_two_tasks_from_the_forge_to_the_report(family: Family, tmp_path: Path) -> None:
+def test_two_tasks_from_the_forge_to_the_report(family: TaskFamily, tmp_path: Path) -> None:
     tasks, run = tmp_path / "tasks", tmp_path / "run"
     forge_tasks([family], Order("public", "slow", 1), 2, tasks)
     piloted = gta("task", "pilot", tasks, "--no-judge", "--out", tmp_path / "pilot")

@@ -12,7 +12,7 @@ from gta_bench.packages import require_packages
 from gta_bench.reports.tables import Table
 
 if TYPE_CHECKING:
-    from gta_bench.forge.draft import Level, Namespace
+    from gta_bench.forge.draft import Namespace, TaskLevel
 
 HEADING = ("family", "asks for", "level 1", "level 2", "level 3")
 
@@ -40,7 +40,7 @@ def forge(
     only_list: bool,
     seed: str | None,
     count: int,
-    level: "Level",
+    level: "TaskLevel",
     namespace: "Namespace",
     key_file: Path | None,
     out: Path | None,

@@ -20,8 +20,8 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.atomic import ATOMIC_FILES, RELEASED_PLACEHOLDER
 from gta_bench.datasets.released import TOOLMETA
 from gta_bench.errors import GtaError
-from gta_bench.forge.draft import FORMAT, Dice, Level
-from gta_bench.forge.pictures import Picture
+from gta_bench.forge.draft import FORMAT, TaskDice, TaskLevel
+from gta_bench.forge.pictures import DrawnPicture
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.writing import Order, check_folder, name_task
 from gta_bench.metrics.compat.view import matches as matches_published
@@ -43,7 +43,7 @@ SAVED: Final = "The image is saved."
 MOST_OFF: Final = 0.5
 MOST_DRAWN: Final = 20
 SAVE_EVERY: Final = 20
-Entry = dict[str, JsonValue]
+QuestionEntry = dict[str, JsonValue]
 
 
 class Unsolved(Exception):
@@ -57,18 +57,18 @@ class Desk:
         self._source, self._workspace = source, workspace
         # The paths of the pictures, for the tools.
         self.pictures = tuple(pictures)
-        self.messages: list[Entry] = []
+        self.messages: list[QuestionEntry] = []
 
     async def call(self, thought: str, tool: str, **arguments: str) -> str:
         """Call a tool for the reference dialogue, and return its text or the path of its file."""
         result = await self._source.call(self._workspace, tool, arguments)
         (part,) = result.parts
-        given: Entry = {name: _publish(value) for name, value in arguments.items()}
-        function: Entry = {"name": tool, "arguments": given}
+        given: QuestionEntry = {name: _publish(value) for name, value in arguments.items()}
+        function: QuestionEntry = {"name": tool, "arguments": given}
         calls: list[JsonValue] = [{"type": "function", "function": function}]
         self.messages.append({"role": "assistant", "tool_calls": calls, "thought": thought})
         content = _publish(part.content) if part.type in FILE_TYPES else part.content
-        reply: Entry = {"type": part.type, "content": content}
+        reply: QuestionEntry = {"type": part.type, "content": content}
         self.messages.append({"role": "tool", "name": tool, "content": reply})
         return part.content
 
@@ -90,7 +90,7 @@ class Question:
     """
 
     request: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[DrawnPicture, ...]
     solve: Solve
     answer: str = ""
     accepted: WhitelistAnswer | None = None
@@ -105,14 +105,14 @@ class AtomicFamily(NamedTuple):
     about: str
     levels: tuple[str, str, str]
     tools: tuple[str, ...]
-    make: Callable[[Dice, Level], Question]
+    make: Callable[[TaskDice, TaskLevel], Question]
 
 
 class Solved(NamedTuple):
     """A question with the dialogue that solved it, and how often it was drawn again."""
 
     question: Question
-    entry: Entry
+    entry: QuestionEntry
     redrawn: int
 
 
@@ -144,7 +144,7 @@ async def forge_with(
     check_folder(out, order.describe("atomic"))
     _write_json(out / TOOLMETA, {name: _define_tool(name) for name in TOOLS})
     file = out / ATOMIC_FILES[0]
-    tasks: dict[str, Entry] = json.loads(file.read_bytes()) if file.is_file() else {}
+    tasks: dict[str, QuestionEntry] = json.loads(file.read_bytes()) if file.is_file() else {}
     new = redrawn = 0
     try:
         for family, number in _take_turns(families, count):
@@ -169,7 +169,7 @@ def _take_turns(families: Sequence[AtomicFamily], count: int) -> Iterator[tuple[
         yield families[number % len(families)], number // len(families) + 1
 
 
-def _sort(tasks: Mapping[str, Entry]) -> dict[str, Entry]:
+def _sort(tasks: Mapping[str, QuestionEntry]) -> dict[str, QuestionEntry]:
     """Sort by number and family, so that the order does not depend on what was forged first."""
     return dict(sorted(tasks.items(), key=lambda item: (item[0].rsplit("-", 1)[1], item[0])))
 
@@ -179,7 +179,7 @@ async def solve_task(source: ToolSource, family: AtomicFamily, order: Order, num
     name = name_task(family, order, number)
     why = ""
     for drawn in range(MOST_DRAWN):
-        dice = Dice(f"{FORMAT}/{name}/{drawn}", order.secret)
+        dice = TaskDice(f"{FORMAT}/{name}/{drawn}", order.secret)
         question = family.make(dice, order.level)
         tools = _offer(dice, family, order.level)
         try:
@@ -192,13 +192,13 @@ async def solve_task(source: ToolSource, family: AtomicFamily, order: Order, num
     raise GtaError(f"{name}: no picture of {MOST_DRAWN} led to the answer; the last: {why}")
 
 
-def _offer(dice: Dice, family: AtomicFamily, level: Level) -> list[str]:
+def _offer(dice: TaskDice, family: AtomicFamily, level: TaskLevel) -> list[str]:
     """Return the tools of a task: level 2 offers one that is not needed, level 3 two."""
     others = [name for name in TOOLS if name not in family.tools]
     return sorted([*family.tools, *dice.sample(others, level - 1)])
 
 
-async def _solve(source: ToolSource, name: str, question: Question) -> list[Entry]:
+async def _solve(source: ToolSource, name: str, question: Question) -> list[QuestionEntry]:
     with tempfile.TemporaryDirectory(prefix="gta-forge-") as folder:
         files = {}
         for path, data in list_pictures(name, question).items():
@@ -240,7 +240,7 @@ async def _check_picture(question: Question, desk: Desk, reached: str) -> None:
             raise Unsolved("the box is somewhere else")
 
 
-def _read_box(message: Entry) -> Box | None:
+def _read_box(message: QuestionEntry) -> Box | None:
     match message:
         case {"tool_calls": [{"function": {"arguments": {"bbox": str(bbox)}}}]}:
             return Box(*(int(side) for side in bbox.strip("()").split(", ")))
@@ -257,8 +257,8 @@ def list_pictures(name: str, question: Question) -> dict[str, bytes]:
 
 
 def _build_entry(
-    name: str, tools: Sequence[str], question: Question, messages: Sequence[Entry]
-) -> Entry:
+    name: str, tools: Sequence[str], question: Question, messages: Sequence[QuestionEntry]
+) -> QuestionEntry:
     accepted = question.accepted
     answer: JsonValue = None if accepted is None else accepted.model_dump(mode="json")
     if isinstance(answer, dict):
@@ -273,7 +273,7 @@ def _build_entry(
     }
 
 
-def _define_tool(name: str) -> Entry:
+def _define_tool(name: str) -> QuestionEntry:
     return dict(load_tool(name).spec().model_dump(mode="json"))
 
 
@@ -284,7 +284,7 @@ def _publish(value: str) -> str:
     return f"image/{value[7:]}" if value.startswith("inputs/") else value
 
 
-def _write_json(file: Path, value: Mapping[str, Entry]) -> None:
+def _write_json(file: Path, value: Mapping[str, QuestionEntry]) -> None:
     text = json.dumps(value, indent=1, ensure_ascii=False)
     write_bytes_atomically(file, f"{text}\n".encode())
 

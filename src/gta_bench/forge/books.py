@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 import xlsxwriter
 
-from gta_bench.forge.files import WHEN, Cell, show
+from gta_bench.forge.files import WHEN, ForgedCell, show
 
 
 class Formula(NamedTuple):
     """A formula and the value that a program would show for it."""
 
     text: str
-    value: Cell
+    value: ForgedCell
 
 
-class Sheet(NamedTuple):
+class BookSheet(NamedTuple):
     """A sheet; the first row is its head unless it has none."""
 
     name: str
-    rows: Sequence[Sequence[Cell | Formula]]
+    rows: Sequence[Sequence[ForgedCell | Formula]]
     head: bool = True
 
 
-def write_book(*sheets: Sheet, title: str = "") -> bytes:
+def write_book(*sheets: BookSheet, title: str = "") -> bytes:
     """Return a workbook with a bold head, amounts with two decimals, and columns that fit."""
     data = io.BytesIO()
     book = xlsxwriter.Workbook(data, {"in_memory": True})

@@ -5,7 +5,7 @@ from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
 from gta_bench.forge.atomic import AtomicFamily
-from gta_bench.forge.draft import Family
+from gta_bench.forge.draft import TaskFamily
 from gta_bench.forge.families import (
     annotate,
     atomic_bars,
@@ -26,7 +26,7 @@ from gta_bench.forge.families import (
     terms,
 )
 
-FAMILIES: Final[Mapping[str, Family]] = {
+FAMILIES: Final[Mapping[str, TaskFamily]] = {
     one.name: one
     for one in (
         annotate.FAMILY,
@@ -56,7 +56,7 @@ ATOMIC_FAMILIES: Final[Mapping[str, AtomicFamily]] = {
 }
 
 
-def find_families(names: Sequence[str]) -> list[Family]:
+def find_families(names: Sequence[str]) -> list[TaskFamily]:
     """Return the families with these names; `all` means every one."""
     if "all" in names:
         return [*FAMILIES.values()]

@@ -26,7 +26,7 @@ from pptx.enum.shapes import MSO_SHAPE
 from pptx.enum.text import MSO_ANCHOR, PP_ALIGN
 from pptx.util import Inches, Pt
 
-from gta_bench.forge.files import Cell, repack
+from gta_bench.forge.files import ForgedCell, repack
 
 BLUE: Final = "1F4E79"
 GREEN: Final = "2E6B4F"
@@ -51,13 +51,13 @@ class Head(NamedTuple):
     level: int = 1
 
 
-class Grid(NamedTuple):
+class WordTable(NamedTuple):
     """A table; the first row is its head."""
 
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[ForgedCell]]
 
 
-class Picture(NamedTuple):
+class WordPicture(NamedTuple):
     """A picture, what it shows, and the text below it."""
 
     data: bytes
@@ -65,7 +65,7 @@ class Picture(NamedTuple):
     caption: str = ""
 
 
-class Chart(NamedTuple):
+class DeckChart(NamedTuple):
     """A chart that PowerPoint draws from its data."""
 
     name: str
@@ -73,20 +73,20 @@ class Chart(NamedTuple):
     values: Sequence[float]
 
 
-class Slide(NamedTuple):
+class ForgedSlide(NamedTuple):
     """A slide; the first one of a deck is its cover."""
 
     title: str
     points: Sequence[str] = ()
     notes: str = ""
-    table: Grid | None = None
-    shown: Chart | Picture | None = None
+    table: WordTable | None = None
+    shown: DeckChart | WordPicture | None = None
 
 
-Block = Head | Grid | Picture | str
+WordBlock = Head | WordTable | WordPicture | str
 
 
-def group_digits(value: Cell) -> str:
+def group_digits(value: ForgedCell) -> str:
     """Return a cell as people write it in a document: 12,345 and 12,345.60."""
     if isinstance(value, int):
         return f"{value:,}"
@@ -131,7 +131,7 @@ def _shorten(value: float) -> str:
     return f"{value / 1000:,.0f}k" if abs(value) >= _HUGE else f"{value:,.0f}"
 
 
-def write_document(title: str, *blocks: Block, color: str = BLUE) -> bytes:
+def write_document(title: str, *blocks: WordBlock, color: str = BLUE) -> bytes:
     """Return a Word document: a title, then headings, paragraphs, tables and pictures."""
     document = docx.Document()
     document.core_properties.title = title
@@ -152,9 +152,9 @@ def write_document(title: str, *blocks: Block, color: str = BLUE) -> bytes:
         match block:
             case Head():
                 document.add_heading(block.text, block.level)
-            case Grid():
+            case WordTable():
                 _add_table(document, block, color)
-            case Picture():
+            case WordPicture():
                 _add_picture(document, block)
             case _:
                 document.add_paragraph(block)
@@ -163,7 +163,7 @@ def write_document(title: str, *blocks: Block, color: str = BLUE) -> bytes:
     return repack(data.getvalue())
 
 
-def _add_table(document: Any, grid: Grid, color: str) -> None:
+def _add_table(document: Any, grid: WordTable, color: str) -> None:
     table = document.add_table(0, len(grid.rows[0]), style="Table Grid")
     for number, row in enumerate(grid.rows):
         for at, (cell, value) in enumerate(zip(table.add_row().cells, row, strict=True)):
@@ -188,7 +188,7 @@ def _shade(cell: Any, color: str) -> None:
     cell._tc.get_or_add_tcPr().append(shade)
 
 
-def _add_picture(document: Any, picture: Picture) -> None:
+def _add_picture(document: Any, picture: WordPicture) -> None:
     document.paragraphs[-1].paragraph_format.keep_with_next = True
     shape = document.add_picture(io.BytesIO(picture.data), width=WordInches(6))
     shape._inline.docPr.set("descr", picture.about)
@@ -196,7 +196,7 @@ def _add_picture(document: Any, picture: Picture) -> None:
         document.add_paragraph(picture.caption, style="Caption")
 
 
-def write_deck(slides: Sequence[Slide], *, foot: str, color: str = BLUE) -> bytes:
+def write_deck(slides: Sequence[ForgedSlide], *, foot: str, color: str = BLUE) -> bytes:
     """Return a deck in 16:9: a cover, then slides with points, a table, a chart and notes."""
     deck = pptx.Presentation()
     deck.core_properties.title = slides[0].title
@@ -220,7 +220,7 @@ def write_deck(slides: Sequence[Slide], *, foot: str, color: str = BLUE) -> byte
 Place = tuple[float, float, float, float]
 
 
-def _add_cover(page: Any, slide: Slide, color: str) -> None:
+def _add_cover(page: Any, slide: ForgedSlide, color: str) -> None:
     page.background.fill.solid()
     page.background.fill.fore_color.rgb = _paint(color)
     _set_title(page, slide.title, (1, 2.2, 11.3, 1.6), size=44, color=WHITE)
@@ -228,7 +228,7 @@ def _add_cover(page: Any, slide: Slide, color: str) -> None:
     _write(page, (1, 4.2, 11.3, 1.2), slide.points, size=22, color=WHITE)
 
 
-def _add_content(page: Any, slide: Slide, color: str) -> None:
+def _add_content(page: Any, slide: ForgedSlide, color: str) -> None:
     _fill(page, (0, 0, 0.28, 7.5), color)
     _set_title(page, slide.title, (0.7, 0.45, 11.9, 0.9), size=34, color=color)
     _fill(page, (0.8, 1.38, 11.7, 0.03), color)
@@ -243,9 +243,9 @@ def _add_content(page: Any, slide: Slide, color: str) -> None:
         rows = len(slide.table.rows)
         _add_grid(page, slide.table, (0.85, 6.7 - 0.4 * rows, 5, 0.4 * rows), color)
     match slide.shown:
-        case Chart():
+        case DeckChart():
             _add_chart(page, slide.shown, color)
-        case Picture():
+        case WordPicture():
             place = map(Inches, (6.2, 2.3, 6.6))
             shape = page.shapes.add_picture(io.BytesIO(slide.shown.data), *place)
             shape._element.nvPicPr.cNvPr.set("descr", slide.shown.about)
@@ -301,7 +301,7 @@ def _fill(page: Any, place: Place, color: str) -> None:
     shape.shadow.inherit = False
 
 
-def _add_grid(page: Any, grid: Grid, place: Place, color: str) -> None:
+def _add_grid(page: Any, grid: WordTable, place: Place, color: str) -> None:
     size = len(grid.rows), len(grid.rows[0])
     table = page.shapes.add_table(*size, *map(Inches, place)).table
     for number, row in enumerate(grid.rows):
@@ -318,7 +318,7 @@ def _add_grid(page: Any, grid: Grid, place: Place, color: str) -> None:
                 paragraph.alignment = PP_ALIGN.RIGHT
 
 
-def _add_chart(page: Any, chart: Chart, color: str) -> None:
+def _add_chart(page: Any, chart: DeckChart, color: str) -> None:
     data = _ChartData()
     data.categories = chart.labels
     data.add_series(chart.name, chart.values)

@@ -21,15 +21,15 @@ from gta_bench.forge.words import COMPANIES, FIRST_NAMES, LAST_NAMES, PLACES, SU
 # Increment it with every change that changes the bytes of a task.
 FORMAT: Final = 1
 Namespace = Literal["public", "train", "private"]
-Level = Literal[1, 2, 3]
-LEVELS: Final[tuple[Level, ...]] = (1, 2, 3)
+TaskLevel = Literal[1, 2, 3]
+LEVELS: Final[tuple[TaskLevel, ...]] = (1, 2, 3)
 FIRST_DAY: Final = date(2023, 1, 1)
 # A check as a table of task.toml.
-Check = Mapping[str, JsonValue]
+CheckTable = Mapping[str, JsonValue]
 _Value = TypeVar("_Value")
 
 
-class Dice(Random):
+class TaskDice(Random):
     """Random choices that are the same for the same key, on every machine and every day."""
 
     def __init__(self, key: str, secret: bytes = b"") -> None:
@@ -82,7 +82,7 @@ class Wrong(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Draft:
+class TaskDraft:
     """A task, its two golds, its wrong works and its cheats.
 
     `inputs` are files by their names below inputs/, `checks` those below checks/.
@@ -100,13 +100,13 @@ class Draft:
     checks: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class Family(NamedTuple):
+class TaskFamily(NamedTuple):
     """A family: its name, what it asks for, what its three levels mean, and how it is made."""
 
     name: str
     about: str
     levels: tuple[str, str, str]
-    make: Callable[[Dice, Level], Draft]
+    make: Callable[[TaskDice, TaskLevel], TaskDraft]
     # Programs besides Python that making or checking it needs: libreoffice, chromium, ffmpeg.
     needs: tuple[str, ...] = ()
 
@@ -114,7 +114,7 @@ class Family(NamedTuple):
 def leaf(
     name: str,
     says: str,
-    *checks: Check,
+    *checks: CheckTable,
     weight: float = 1.0,
     needs: tuple[str, ...] = (),
 ) -> LeafEntry:

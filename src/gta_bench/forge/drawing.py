@@ -15,7 +15,7 @@ BLUES: Final = ((46, 104, 170), (33, 122, 116), (96, 80, 150), (60, 88, 120))
 OCHRES: Final = ((222, 152, 60), (200, 120, 110), (170, 160, 80), (150, 150, 158))
 
 
-class Series(NamedTuple):
+class BarSeries(NamedTuple):
     """Bars of one color; `shown` writes each value above its bar."""
 
     name: str
@@ -58,7 +58,7 @@ def resize_png(png: bytes, size: tuple[int, int]) -> bytes:
         return encode_png(image.resize(size))
 
 
-def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[Series]) -> bytes:
+def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[BarSeries]) -> bytes:
     """Return a bar chart as PNG: lines with numbers, and a legend if there are several series."""
     image = Image.new("RGB", (960, 600), WHITE)
     canvas = ImageDraw.Draw(image)
@@ -89,14 +89,14 @@ def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[Se
     return encode_png(image)
 
 
-def _draw_legend(canvas: ImageDraw.ImageDraw, series: Sequence[Series], right: int) -> None:
+def _draw_legend(canvas: ImageDraw.ImageDraw, series: Sequence[BarSeries], right: int) -> None:
     for number, one in enumerate(series):
         x = right - 110 * (len(series) - number)
         canvas.rectangle((x, 64, x + 16, 80), one.color)
         canvas.text((x + 24, 72), one.name, INK, find_font(16), anchor="lm")
 
 
-class Box(NamedTuple):
+class ShapeBox(NamedTuple):
     """A box in pixels."""
 
     left: int
@@ -104,9 +104,9 @@ class Box(NamedTuple):
     right: int
     bottom: int
 
-    def grow(self, by: int) -> "Box":
+    def grow(self, by: int) -> "ShapeBox":
         """Return a box that is larger on all sides."""
-        return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
+        return ShapeBox(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
 
 # Corners of each shape in a box from 0 to 1; a circle has none.
@@ -130,7 +130,7 @@ RED: Final = (225, 20, 30)
 
 
 def draw_shapes(
-    size: tuple[int, int], paper: Image.Image, shapes: Sequence[tuple[str, Color, Box]]
+    size: tuple[int, int], paper: Image.Image, shapes: Sequence[tuple[str, Color, ShapeBox]]
 ) -> Image.Image:
     """Return a picture of shapes that fill their boxes, on a background."""
     large = paper.resize((size[0] * FINE, size[1] * FINE), Image.Resampling.BICUBIC)
@@ -147,7 +147,7 @@ def draw_shapes(
     return large.resize(size, Image.Resampling.BOX)
 
 
-def draw_frame(image: Image.Image, box: Box, label: str = "") -> None:
+def draw_frame(image: Image.Image, box: ShapeBox, label: str = "") -> None:
     """Draw a red frame around a box, with a label above it."""
     canvas = ImageDraw.Draw(image)
     frame = box.grow(3)

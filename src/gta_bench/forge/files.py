@@ -12,15 +12,15 @@ from typing import Final
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 WHEN: Final = datetime(2023, 1, 1, 12, tzinfo=UTC)
 _STAMP: Final = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*(<)")
-Cell = str | int | float | Decimal
+ForgedCell = str | int | float | Decimal
 
 
-def show(value: Cell) -> str:
+def show(value: ForgedCell) -> str:
     """Return a cell as text; amounts have two decimals."""
     return f"{value:.2f}" if isinstance(value, Decimal | float) else str(value)
 
 
-def write_csv(rows: Iterable[Sequence[Cell]]) -> bytes:
+def write_csv(rows: Iterable[Sequence[ForgedCell]]) -> bytes:
     """Return rows as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows([show(cell) for cell in row] for row in rows)

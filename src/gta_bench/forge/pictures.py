@@ -25,18 +25,18 @@ FILES: Final = {
 INK: Final = "#222222"
 
 
-class Line(NamedTuple):
+class DrawnLine(NamedTuple):
     """A text on a picture and the box around it."""
 
     box: Box
     text: str
 
 
-class Picture(NamedTuple):
+class DrawnPicture(NamedTuple):
     """A PNG, and every text that was written on it."""
 
     data: bytes
-    lines: tuple[Line, ...]
+    lines: tuple[DrawnLine, ...]
 
 
 class Canvas:
@@ -45,7 +45,7 @@ class Canvas:
     def __init__(self, width: int, height: int, paper: str = "white") -> None:
         self._image = Image.new("RGB", (width, height), paper)
         self._pen = ImageDraw.Draw(self._image)
-        self._lines: list[Line] = []
+        self._lines: list[DrawnLine] = []
         self.width, self.height = width, height
 
     def write(
@@ -63,7 +63,7 @@ class Canvas:
         self._pen.text(at, text, fill=ink, font=font, anchor=anchor)
         left, top, right, bottom = self._pen.textbbox(at, text, font=font, anchor=anchor)
         box = Box(int(left), int(top), int(right) + 1, int(bottom) + 1)
-        self._lines.append(Line(box, text))
+        self._lines.append(DrawnLine(box, text))
         return box
 
     def fill(self, box: tuple[float, float, float, float], color: str, *, edge: str = "") -> None:
@@ -86,11 +86,11 @@ class Canvas:
         for y in range(0, self.height, step):
             self._pen.line((0, y, self.width, y), fill=color)
 
-    def finish(self) -> Picture:
+    def finish(self) -> DrawnPicture:
         """Return the picture."""
         data = io.BytesIO()
         self._image.save(data, "PNG")
-        return Picture(data.getvalue(), tuple(self._lines))
+        return DrawnPicture(data.getvalue(), tuple(self._lines))
 
 
 @cache

@@ -11,17 +11,25 @@ from gta_bench.authoring.declared import WRONG_FILE
 from gta_bench.datasets.convert import format_task_file
 from gta_bench.datasets.folders import INPUTS, REQUEST_FILE, TASK_FILE, GroupEntry, TaskFile
 from gta_bench.errors import UsageError
-from gta_bench.forge.draft import FORMAT, Dice, Draft, Family, Level, Namespace, Work
+from gta_bench.forge.draft import (
+    FORMAT,
+    Namespace,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+)
 from gta_bench.records.base import Record
 
 ABOUT: Final = "forge.json"
 LICENSE: Final = "CC0-1.0"
 _SEED: Final = re.compile(r"[A-Za-z0-9_]{1,20}")
 _CHECK: Final = "the key of a private namespace"
-Kind = Literal["workflow", "atomic"]
+ForgedKind = Literal["workflow", "atomic"]
 
 
-class Named(Protocol):
+class NamedFamily(Protocol):
     """A family of either kind."""
 
     @property
@@ -37,11 +45,11 @@ class Forge(Record):
     """
 
     format: Literal[1] = 1
-    kind: Kind = "workflow"
+    kind: ForgedKind = "workflow"
     version: int
     namespace: Namespace
     seed: str
-    level: Level
+    level: TaskLevel
     key: str | None = None
 
 
@@ -50,10 +58,10 @@ class Order(NamedTuple):
 
     namespace: Namespace
     seed: str
-    level: Level
+    level: TaskLevel
     secret: bytes = b""
 
-    def describe(self, kind: Kind = "workflow") -> Forge:
+    def describe(self, kind: ForgedKind = "workflow") -> Forge:
         """Return what `forge.json` says."""
         return Forge(
             kind=kind,
@@ -61,7 +69,7 @@ class Order(NamedTuple):
             namespace=self.namespace,
             seed=self.seed,
             level=self.level,
-            key=f"{Dice(_CHECK, self.secret).getrandbits(64):016x}" if self.secret else None,
+            key=f"{TaskDice(_CHECK, self.secret).getrandbits(64):016x}" if self.secret else None,
         )
 
     def check(self) -> None:
@@ -72,19 +80,19 @@ class Order(NamedTuple):
             raise UsageError("The namespace private needs --key-file, and no other one has a key.")
 
 
-def name_task(family: Named, order: Order, number: int) -> str:
+def name_task(family: NamedFamily, order: Order, number: int) -> str:
     """Return the id of a task."""
     return f"{family.name}-{order.namespace}-{order.seed}-{order.level}-{number:05}"
 
 
-def make_task(family: Family, order: Order, number: int) -> Draft:
+def make_task(family: TaskFamily, order: Order, number: int) -> TaskDraft:
     """Return a task; the same for the same order and number."""
     key = f"{FORMAT}/{name_task(family, order, number)}"
-    return family.make(Dice(key, order.secret), order.level)
+    return family.make(TaskDice(key, order.secret), order.level)
 
 
 def forge_tasks(
-    families: Sequence[Family],
+    families: Sequence[TaskFamily],
     order: Order,
     count: int,
     out: Path,
@@ -127,7 +135,7 @@ def check_folder(out: Path, about: Forge) -> None:
     file.write_text(f"{about.model_dump_json(indent=2)}\n", encoding="utf-8", newline="\n")
 
 
-def write_draft(draft: Draft, out: Path, name: str) -> None:
+def write_draft(draft: TaskDraft, out: Path, name: str) -> None:
     """Write a task folder."""
     hidden = Path(tempfile.mkdtemp(prefix=".forge-", dir=out))
     try:
@@ -145,7 +153,7 @@ def write_files(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
         (folder / path).write_bytes(data)
 
 
-def list_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
+def list_files(draft: TaskDraft, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a task folder by their paths in it."""
     yield from list_task_files(draft, name)
     for place, works in (("gold", draft.gold), ("cheat", draft.cheat)):
@@ -158,7 +166,7 @@ def list_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
         yield f"wrong/{folder}/{WRONG_FILE}", about.encode()
 
 
-def list_task_files(draft: Draft, name: str) -> Iterator[tuple[str, bytes]]:
+def list_task_files(draft: TaskDraft, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a task folder without its works."""
     task = TaskFile(
         format=1,

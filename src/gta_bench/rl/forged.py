@@ -12,7 +12,7 @@ from gta_bench.checks.delivery import CheckedWork
 from gta_bench.datasets.folders import load_task, wrap_task
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.errors import UsageError, join_first
-from gta_bench.forge.draft import Family
+from gta_bench.forge.draft import TaskFamily
 from gta_bench.forge.writing import (
     Order,
     list_task_files,
@@ -36,7 +36,7 @@ NUMBERS: Final = 10**9
 class ForgedTasks:
     """An endless dataset of forged tasks: each is made when its episode begins."""
 
-    def __init__(self, families: Sequence[Family], order: Order) -> None:
+    def __init__(self, families: Sequence[TaskFamily], order: Order) -> None:
         order.check()
         self._families = {one.name: one for one in families}
         self._order = order
@@ -55,7 +55,7 @@ class ForgedTasks:
             raise UsageError(f"There is no task {name!r}; {example} is one, with any number.")
         return self._make(family, wanted, folder)
 
-    def _make(self, family: Family, number: int, folder: Path) -> WorkflowDataset:
+    def _make(self, family: TaskFamily, number: int, folder: Path) -> WorkflowDataset:
         place = folder / name_task(family, self._order, number)
         draft = make_task(family, self._order, number)
         write_files(place, list_task_files(draft, place.name))

@@ -7,11 +7,20 @@ from typing import Final
 from PIL import Image, ImageDraw
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.drawing import (
     SHAPES,
-    Box,
     Color,
+    ShapeBox,
     draw_frame,
     draw_shapes,
     encode_png,
@@ -37,11 +46,11 @@ class Thing:
 
     shape: str
     color: str
-    box: Box
+    box: ShapeBox
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What the file lists, and which objects the picture frames."""
 
     scene: Image.Image
@@ -63,7 +72,7 @@ class Plan:
         return Work({BOXES: f"[\n{lines}\n]\n".encode(), PICTURE: encode_png(image)})
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     size = dice.choice(((640, 480), (680, 480), (720, 500)))
     color, *others = dice.sample([*COLORS], len(COLORS))
@@ -82,9 +91,9 @@ def make(dice: Dice, level: Level) -> Draft:
         things = [replace(one, color=dice.choice([*COLORS])) for one in things]
     scene = _draw_scene(dice, size, things)
     found = tuple(sorted(things[:wanted], key=lambda one: (one.box.top, one.box.left)))
-    plan = Plan(scene, found, found)
+    plan = _Plan(scene, found, found)
     truth = [(one.shape, tuple(one.box)) for one in found]
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, level, color, skipped, len(found)),
         category="Creative Design & Expressive Generation",
         tools=("ImageDescription", "TextToBbox", "CountGivenObject", "DrawBox"),
@@ -101,7 +110,9 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _place(dice: Dice, size: tuple[int, int], columns: int, rows: int, count: int) -> list[Box]:
+def _place(
+    dice: TaskDice, size: tuple[int, int], columns: int, rows: int, count: int
+) -> list[ShapeBox]:
     """Return boxes that do not touch, each in a cell of its own, in any order."""
     cells = dice.sample([(x, y) for y in range(rows) for x in range(columns)], count)
     wide, high = size[0] // columns, size[1] // rows
@@ -110,11 +121,11 @@ def _place(dice: Dice, size: tuple[int, int], columns: int, rows: int, count: in
         side = dice.randint(46, min(wide, high) - 52)
         left = x * wide + dice.randint(14, wide - side - 14)
         top = y * high + dice.randint(30, high - side - 14)
-        boxes.append(Box(left, top, left + side, top + side))
+        boxes.append(ShapeBox(left, top, left + side, top + side))
     return boxes
 
 
-def _draw_scene(dice: Dice, size: tuple[int, int], things: list[Thing]) -> Image.Image:
+def _draw_scene(dice: TaskDice, size: tuple[int, int], things: list[Thing]) -> Image.Image:
     base = dice.choice(PAPERS)
     paper = Image.new("RGB", size, base)
     canvas = ImageDraw.Draw(paper)
@@ -131,7 +142,7 @@ def _box_everything(scene: Image.Image) -> Work:
     return Work({BOXES: json.dumps([entry]).encode(), PICTURE: encode_png(scene)})
 
 
-def _ask(dice: Dice, level: Level, color: str, skipped: str, count: int) -> str:
+def _ask(dice: TaskDice, level: TaskLevel, color: str, skipped: str, count: int) -> str:
     what = {
         1: "all objects",
         2: f"the {color} objects, and no others",
@@ -180,14 +191,14 @@ def _score(size: tuple[int, int], count: int) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan, color: str) -> dict[str, Wrong]:
+def _break(plan: _Plan, color: str) -> dict[str, Wrong]:
     first, *others = plan.listed
     left, top, right, bottom = first.box
     quarter = (right - left) // 4 + 2
-    moved = replace(first, box=Box(left + quarter, top, right + quarter, bottom))
+    moved = replace(first, box=ShapeBox(left + quarter, top, right + quarter, bottom))
     shape = next(name for name in SHAPES if name != first.shape)
     # In the corner, where no object is.
-    invented = Thing(first.shape, color, Box(0, 0, 12, 12))
+    invented = Thing(first.shape, color, ShapeBox(0, 0, 12, 12))
     made = {
         "box-moved": (replace(plan, listed=(moved, *others)), ("found",)),
         "object-missed": (replace(plan, listed=tuple(others)), ("found", "count")),
@@ -202,7 +213,7 @@ def _break(plan: Plan, color: str) -> dict[str, Wrong]:
     return {name: Wrong(one.build(), breaks, "exact") for name, (one, breaks) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "annotate",
     "objects of a picture are boxed in JSON and framed in a copy of the picture",
     (

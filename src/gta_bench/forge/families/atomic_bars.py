@@ -6,8 +6,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved
-from gta_bench.forge.draft import Dice, Level
-from gta_bench.forge.pictures import Canvas, Face, Picture
+from gta_bench.forge.draft import TaskDice, TaskLevel
+from gta_bench.forge.pictures import Canvas, DrawnPicture, Face
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.words import PLACES
 
@@ -19,7 +19,7 @@ HEADS: Final = ("#dbe5f1", "#e2efd9", "#fbe4d5")
 WIDTH: Final = 190
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What a request says about the chart."""
 
     title: str
@@ -27,13 +27,13 @@ class Asked(NamedTuple):
     is_sorted: bool
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     columns = ("Spring", "Autumn") if level == 3 else ("Number",)
     names = dice.sample(NAMES, SIZES[level])
     values = iter(dice.sample(range(101, 1000), len(names) * len(columns)))
     rows = [[name, *(str(next(values)) for _ in columns)] for name in names]
-    asked = Asked(f"{dice.choice(TITLES)} in {dice.day().year}", columns, level == 2)
+    asked = _Asked(f"{dice.choice(TITLES)} in {dice.day().year}", columns, level == 2)
     return Question(
         request=_word(dice, asked),
         pictures=(_draw(dice, columns, rows),),
@@ -42,7 +42,7 @@ def make(dice: Dice, level: Level) -> Question:
     )
 
 
-def _word(dice: Dice, asked: Asked) -> str:
+def _word(dice: TaskDice, asked: _Asked) -> str:
     bars = "two bars side by side" if len(asked.columns) > 1 else "a bar"
     opening = dice.choice(
         (
@@ -58,7 +58,7 @@ def _word(dice: Dice, asked: Asked) -> str:
     )
 
 
-def _draw(dice: Dice, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Picture:
+def _draw(dice: TaskDice, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> DrawnPicture:
     head = ("Place", *columns)
     width, height = 80 + WIDTH * len(head), 80 + 56 * (len(rows) + 1)
     canvas = Canvas(width, height)
@@ -77,7 +77,7 @@ def _draw(dice: Dice, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return canvas.finish()
 
 
-async def _solve(asked: Asked, desk: Desk) -> str:
+async def _solve(asked: _Asked, desk: Desk) -> str:
     reply = await desk.call("I read the table first.", "OCR", image=desk.pictures[0])
     pattern = re.compile(r"([A-Z][a-z]+)" + r" (\d+)" * len(asked.columns))
     rows = [one.groups() for one in map(pattern.fullmatch, read_rows(reply)) if one is not None]
@@ -92,7 +92,7 @@ async def _solve(asked: Asked, desk: Desk) -> str:
     )
 
 
-def _write_code(asked: Asked, rows: Sequence[tuple[str, ...]]) -> str:
+def _write_code(asked: _Asked, rows: Sequence[tuple[str, ...]]) -> str:
     width = 0.8 / len(asked.columns)
     lines = [
         "import matplotlib.pyplot as plt",

@@ -6,18 +6,18 @@ from functools import partial
 from typing import Final
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved, find
-from gta_bench.forge.draft import Dice, Level
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.draft import TaskDice, TaskLevel
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import read_rows
 from gta_bench.records.atomic import WhitelistAnswer
 
 LETTERS: Final = ("xyz", "abc", "pqr")
 _TERM: Final = re.compile(r"(\d)([a-z])")
 _EQUATION: Final = re.compile(r"([-+ 0-9a-z]*[a-z][-+ 0-9a-z]*)=( *-?\d+)")
-Row = tuple[tuple[int, ...], int]
+_Row = tuple[tuple[int, ...], int]
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     letters = dice.choice(LETTERS)[:level]
     values = dice.sample(range(11, 60), level)
@@ -32,7 +32,7 @@ def make(dice: Dice, level: Level) -> Question:
     )
 
 
-def _draw_system(dice: Dice, values: Sequence[int]) -> list[Row]:
+def _draw_system(dice: TaskDice, values: Sequence[int]) -> list[_Row]:
     """Draw equations that have one solution and do not show a value of it."""
     while True:
         rows = []
@@ -57,7 +57,7 @@ def _determinant(rows: Sequence[Sequence[int]]) -> int:
     )
 
 
-def _write_equation(letters: str, row: Row) -> str:
+def _write_equation(letters: str, row: _Row) -> str:
     factors, result = row
     text = ""
     for factor, letter in zip(factors, (*letters, ""), strict=True):
@@ -67,7 +67,7 @@ def _write_equation(letters: str, row: Row) -> str:
     return f"{text} = {result}"
 
 
-def _word(dice: Dice, letters: str) -> str:
+def _word(dice: TaskDice, letters: str) -> str:
     if len(letters) == 1:
         return dice.choice(
             (
@@ -84,7 +84,7 @@ def _word(dice: Dice, letters: str) -> str:
     )
 
 
-def _draw(dice: Dice, lines: Sequence[str]) -> Picture:
+def _draw(dice: TaskDice, lines: Sequence[str]) -> DrawnPicture:
     height = 150 + 80 * len(lines)
     if dice.flip(True, False):
         canvas, ink = Canvas(640, height, "#2d4a3e"), "#f4f4ec"

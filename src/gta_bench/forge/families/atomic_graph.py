@@ -6,8 +6,8 @@ from functools import partial
 from typing import Final
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved, accept_amount
-from gta_bench.forge.draft import Dice, Level
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.draft import TaskDice, TaskLevel
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import join_rows, read_lines
 from gta_bench.forge.words import PLACES
 from gta_bench.records.atomic import WhitelistAnswer
@@ -20,7 +20,7 @@ TITLES: Final = ("Visitors", "Bikes sold", "New members", "Orders")
 STEP: Final = 150
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     names = dice.sample(NAMES, SIZES[level])
     values = dict(zip(names, dice.sample(range(15, 400), len(names)), strict=True))
@@ -54,7 +54,7 @@ def make(dice: Dice, level: Level) -> Question:
     )
 
 
-def _ask_average(dice: Dice, picture: Picture, values: dict[str, int]) -> Question:
+def _ask_average(dice: TaskDice, picture: DrawnPicture, values: dict[str, int]) -> Question:
     ranked = sorted(values.values())
     limit = dice.randint(ranked[2], ranked[4] - 1)
     high = [value for value in values.values() if value > limit]
@@ -74,7 +74,7 @@ def _ask_average(dice: Dice, picture: Picture, values: dict[str, int]) -> Questi
     )
 
 
-def _draw(dice: Dice, title: str, values: dict[str, int]) -> Picture:
+def _draw(dice: TaskDice, title: str, values: dict[str, int]) -> DrawnPicture:
     width, floor = 80 + STEP * len(values), 470
     canvas, color = Canvas(width, 560), dice.choice(COLORS)
     canvas.write((width / 2, 45), title, 32, face="bold", anchor="mm")

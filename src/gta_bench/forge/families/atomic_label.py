@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved
-from gta_bench.forge.draft import Dice, Level
+from gta_bench.forge.draft import TaskDice, TaskLevel
 from gta_bench.forge.goods import GOODS
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import join_rows, read_lines
 from gta_bench.forge.words import COMPANIES
 
@@ -17,7 +17,7 @@ LOOKS: Final = (("#fffdf5", "#3b2a1a"), ("#f3f7fb", "#16324f"), ("#fdf3f3", "#4a
 _PRICE: Final = re.compile(r"\d+\.\d\d")
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What a request wants: the cheapest dish or the dearest, a note at its box, the sum below."""
 
     cheapest: bool
@@ -25,14 +25,14 @@ class Asked(NamedTuple):
     with_sum: bool
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     names = dice.sample(GOODS, SIZES[level])
     cents = dice.sample(range(250, 1800), len(names))
     menu = {name: Decimal(one) / 100 for name, one in zip(names, cents, strict=True)}
     cheapest = dice.flip(True, False)
     note = dice.flip("my choice", "this one") if level > 1 else ""
-    asked = Asked(cheapest, note, level == 3)
+    asked = _Asked(cheapest, note, level == 3)
     picture = _draw(dice, menu)
     wanted = (min if cheapest else max)(menu, key=lambda one: menu[one])
     total = sum(menu.values(), Decimal(0))
@@ -45,7 +45,7 @@ def make(dice: Dice, level: Level) -> Question:
     )
 
 
-def _word(dice: Dice, asked: Asked) -> str:
+def _word(dice: TaskDice, asked: _Asked) -> str:
     which = "cheapest" if asked.cheapest else "most expensive"
     request = dice.choice(
         (
@@ -62,7 +62,7 @@ def _word(dice: Dice, asked: Asked) -> str:
     return request
 
 
-def _draw(dice: Dice, menu: dict[str, Decimal]) -> Picture:
+def _draw(dice: TaskDice, menu: dict[str, Decimal]) -> DrawnPicture:
     paper, ink = dice.choice(LOOKS)
     height = 250 + 70 * len(menu)
     canvas = Canvas(680, height, paper)
@@ -77,7 +77,7 @@ def _draw(dice: Dice, menu: dict[str, Decimal]) -> Picture:
     return canvas.finish()
 
 
-async def _solve(asked: Asked, desk: Desk) -> str:
+async def _solve(asked: _Asked, desk: Desk) -> str:
     reply = await desk.call("I read the menu first.", "OCR", image=desk.pictures[0])
     rows = [row for row in join_rows(read_lines(reply)) if _PRICE.fullmatch(row[-1].text)]
     if any(len(row) != 2 for row in rows) or not rows:

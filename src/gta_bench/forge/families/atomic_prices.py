@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved, accept_amount
-from gta_bench.forge.draft import Dice, Level
+from gta_bench.forge.draft import TaskDice, TaskLevel
 from gta_bench.forge.goods import GOODS, SHOPS
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.words import COMPANIES
 
@@ -22,7 +22,7 @@ _PRICE: Final = re.compile(r"(\D+?) (\d+\.\d\d)")
 _WANTED: Final = re.compile(r"(\d+) x (\D+)")
 
 
-class Wanted(NamedTuple):
+class _Wanted(NamedTuple):
     """A line of a shopping list."""
 
     pieces: int
@@ -32,11 +32,11 @@ class Wanted(NamedTuple):
         return f"{self.pieces} x {self.name}"
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     size, many = SIZES[level]
     prices = {name: dice.amount(1, 15) for name in dice.sample(GOODS, size)}
-    wanted = [Wanted(dice.randint(1, 6), name) for name in dice.sample([*prices], many)]
+    wanted = [_Wanted(dice.randint(1, 6), name) for name in dice.sample([*prices], many)]
     total = sum((one.pieces * prices[one.name] for one in wanted), Decimal(0))
     pictures = [_draw_prices(dice, prices)]
     if level < 3:
@@ -56,7 +56,7 @@ def make(dice: Dice, level: Level) -> Question:
     )
 
 
-def _word_cost(dice: Dice, items: str) -> str:
+def _word_cost(dice: TaskDice, items: str) -> str:
     return dice.choice(
         (
             f"What do I pay according to this price list for {items}?",
@@ -65,7 +65,7 @@ def _word_cost(dice: Dice, items: str) -> str:
     )
 
 
-def _word_rest(dice: Dice, budget: int) -> str:
+def _word_rest(dice: TaskDice, budget: int) -> str:
     return dice.choice(
         (
             f"I have {budget} dollars and buy everything on the note at the prices of the price "
@@ -76,7 +76,7 @@ def _word_rest(dice: Dice, budget: int) -> str:
     )
 
 
-def _draw_prices(dice: Dice, prices: dict[str, Decimal]) -> Picture:
+def _draw_prices(dice: TaskDice, prices: dict[str, Decimal]) -> DrawnPicture:
     paper, ink, accent = dice.choice(LOOKS)
     height = 190 + 54 * len(prices)
     canvas = Canvas(680, height, paper)
@@ -91,7 +91,7 @@ def _draw_prices(dice: Dice, prices: dict[str, Decimal]) -> Picture:
     return canvas.finish()
 
 
-def _draw_list(dice: Dice, wanted: list[Wanted]) -> Picture:
+def _draw_list(dice: TaskDice, wanted: list[_Wanted]) -> DrawnPicture:
     canvas = Canvas(460, 130 + 56 * len(wanted), dice.choice(("#fff7b8", "#e5f3dc", "#fde2e4")))
     canvas.write((40, 50), dice.flip("To buy", "Shopping list"), 30, face="bold")
     for number, one in enumerate(wanted):
@@ -101,7 +101,7 @@ def _draw_list(dice: Dice, wanted: list[Wanted]) -> Picture:
     return canvas.finish()
 
 
-async def _solve(wanted: tuple[Wanted, ...], budget: int, desk: Desk) -> str:
+async def _solve(wanted: tuple[_Wanted, ...], budget: int, desk: Desk) -> str:
     reply = await desk.call("I read the price list first.", "OCR", image=desk.pictures[0])
     prices = {one[1]: one[2] for one in map(_PRICE.fullmatch, read_rows(reply)) if one is not None}
     if len(desk.pictures) > 1:
@@ -111,7 +111,7 @@ async def _solve(wanted: tuple[Wanted, ...], budget: int, desk: Desk) -> str:
             image=desk.pictures[1],
         )
         noted = (_WANTED.fullmatch(row) for row in read_rows(reply))
-        wanted = tuple(Wanted(int(one[1]), one[2]) for one in noted if one is not None)
+        wanted = tuple(_Wanted(int(one[1]), one[2]) for one in noted if one is not None)
     unknown = [one.name for one in wanted if one.name not in prices]
     if unknown or not wanted:
         raise Unsolved(f"no prices of {unknown}")

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved, accept_amount, find
-from gta_bench.forge.draft import Dice, Level
+from gta_bench.forge.draft import TaskDice, TaskLevel
 from gta_bench.forge.goods import GOODS, SHOPS
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.words import COMPANIES
 
@@ -25,7 +25,7 @@ class Bought(NamedTuple):
     price: Decimal
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     names = dice.sample(GOODS, dice.randint(*COUNTS[level]))
     bought = [
@@ -45,7 +45,7 @@ def make(dice: Dice, level: Level) -> Question:
 
 
 def _ask(
-    picture: Picture, request: str, value: Decimal, *, note: int = 0, people: int = 1
+    picture: DrawnPicture, request: str, value: Decimal, *, note: int = 0, people: int = 1
 ) -> Question:
     value = value.quantize(CENT, ROUND_HALF_UP)
     return Question(
@@ -57,7 +57,7 @@ def _ask(
     )
 
 
-def _word_total(dice: Dice) -> str:
+def _word_total(dice: TaskDice) -> str:
     return dice.choice(
         (
             "The end of this receipt is torn off. What is the total of its items?",
@@ -67,7 +67,7 @@ def _word_total(dice: Dice) -> str:
     )
 
 
-def _word_change(dice: Dice, note: int) -> str:
+def _word_change(dice: TaskDice, note: int) -> str:
     return dice.choice(
         (
             f"The receipt gives the price of one piece of each item. I paid with {note} dollars. "
@@ -78,7 +78,7 @@ def _word_change(dice: Dice, note: int) -> str:
     )
 
 
-def _word_share(dice: Dice, people: int) -> str:
+def _word_share(dice: TaskDice, people: int) -> str:
     return dice.choice(
         (
             f"We are {people} people and share this bill equally. Its prices are for one piece "
@@ -89,7 +89,7 @@ def _word_share(dice: Dice, people: int) -> str:
     )
 
 
-def _draw(dice: Dice, bought: list[Bought], service: int) -> Picture:
+def _draw(dice: TaskDice, bought: list[Bought], service: int) -> DrawnPicture:
     height = 330 + 50 * len(bought) + (60 if service else 0)
     canvas = Canvas(640, height, dice.choice(("#8d9aa5", "#a58d78", "#7f9486")))
     canvas.fill((40, 30, 600, height - 30), "#fdfcf7")

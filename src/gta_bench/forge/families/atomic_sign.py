@@ -5,9 +5,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from gta_bench.forge.atomic import AtomicFamily, Desk, Question, Unsolved
-from gta_bench.forge.draft import Dice, Level
+from gta_bench.forge.draft import TaskDice, TaskLevel
 from gta_bench.forge.goods import SHOPS
-from gta_bench.forge.pictures import Canvas, Picture
+from gta_bench.forge.pictures import Canvas, DrawnPicture
 from gta_bench.forge.reading import read_rows
 from gta_bench.forge.words import COMPANIES
 from gta_bench.records.atomic import WhitelistAnswer
@@ -35,12 +35,12 @@ class Hours(NamedTuple):
         return f"{_show(self.start)} - {_show(self.end)}"
 
 
-def make(dice: Dice, level: Level) -> Question:
+def make(dice: TaskDice, level: TaskLevel) -> Question:
     """Make a question."""
     return {1: _ask_closing, 2: _ask_minutes, 3: _ask_open}[level](dice)
 
 
-def _ask_closing(dice: Dice) -> Question:
+def _ask_closing(dice: TaskDice) -> Question:
     closing = [60 * hour + minute for hour in range(15, 22) for minute in (0, 15, 30, 45)]
     ends = dice.sample(closing, 6)
     rows = {day: Hours(_draw_start(dice), end) for day, end in zip(DAYS, ends, strict=False)}
@@ -64,7 +64,7 @@ def _ask_closing(dice: Dice) -> Question:
     )
 
 
-def _ask_minutes(dice: Dice) -> Question:
+def _ask_minutes(dice: TaskDice) -> Question:
     cuts = dice.choice(WEEKS)
     starts = [_draw_start(dice) for _ in cuts]
     hours = [Hours(one, one + 5 * dice.randint(60, 120)) for one in starts]
@@ -92,7 +92,7 @@ def _ask_minutes(dice: Dice) -> Question:
     )
 
 
-def _ask_open(dice: Dice) -> Question:
+def _ask_open(dice: TaskDice) -> Question:
     shops = [f"{one} {dice.choice(SHOPS)}" for one in dice.sample(COMPANIES, 8)]
     rows = {}
     for number, shop in enumerate(shops):
@@ -120,7 +120,7 @@ def _ask_open(dice: Dice) -> Question:
     )
 
 
-def _draw_start(dice: Dice) -> int:
+def _draw_start(dice: TaskDice) -> int:
     return 60 * dice.randint(7, 10) + 15 * dice.randrange(4)
 
 
@@ -134,7 +134,7 @@ def _show_half_day(minutes: int) -> tuple[str, ...]:
     return f"{clock} {half}", f"{clock}{half}", f"{clock} {half[0]}.m"
 
 
-def _draw(dice: Dice, rows: dict[str, str]) -> Picture:
+def _draw(dice: TaskDice, rows: dict[str, str]) -> DrawnPicture:
     paper, ink = dice.choice(LOOKS)
     height = 170 + 60 * len(rows)
     canvas = Canvas(760, height, paper)

@@ -10,7 +10,17 @@ from typing import Final, NamedTuple
 from PIL import Image, ImageDraw
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import pack, write_csv
 from gta_bench.forge.words import PRODUCTS
 
@@ -57,7 +67,7 @@ def has_contents(work):
 '''
 
 
-class Entry(NamedTuple):
+class _Entry(NamedTuple):
     """A file of the bundle, its kind, and its path in the given archive."""
 
     path: str
@@ -67,10 +77,10 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What an archive and its index have; `listed` are entries of the index that differ."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[_Entry, ...]
     members: Mapping[str, bytes]
     listed: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     missing: int = 0
@@ -97,7 +107,7 @@ class Plan:
         return Work({ARCHIVE: pack(members), INDEX: f"{text}\n".encode()})
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     company = dice.company()
     entries = _draw(dice, level)
@@ -109,9 +119,9 @@ def make(dice: Dice, level: Level) -> Draft:
     given |= {f"{dice.choice(('', 'work/'))}{name}": JUNK[name] for name in names}
     order = dice.sample([*given], len(given))
     archive = pack({path: given[path] for path in order})
-    plan = Plan(entries, {one.path: one.data for one in entries})
+    plan = _Plan(entries, {one.path: one.data for one in entries})
     index = json.dumps({"files": [*given]}).encode()
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, company),
         category="Information Retrieval & Knowledge QA",
         tools=(),
@@ -125,13 +135,13 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _rename(one: Entry) -> str:
+def _rename(one: _Entry) -> str:
     """Return the name of a copy, without its folder."""
     stem, _, ending = one.path.rpartition("/")[2].rpartition(".")
     return f"{stem} final.{ending}"
 
 
-def _draw(dice: Dice, level: Level) -> tuple[Entry, ...]:
+def _draw(dice: TaskDice, level: TaskLevel) -> tuple[_Entry, ...]:
     count, misnamed, _ = SIZES[level]
     kinds = [[*KINDS][number % len(KINDS)] for number in range(count)]
     things = [f"{one}-{number}" for number, one in enumerate((*PRODUCTS, *PRODUCTS), 1)]
@@ -143,11 +153,11 @@ def _draw(dice: Dice, level: Level) -> tuple[Entry, ...]:
             ending = dice.choice([one for one, _ in KINDS.values() if one != ending])
         data = _write(dice, kind, name)
         place = dice.choice(("", "from Ada/", "work/", "work/new/"))
-        found.append(Entry(f"{folder}/{name}.{ending}", kind, data, f"{place}{name}.{ending}"))
+        found.append(_Entry(f"{folder}/{name}.{ending}", kind, data, f"{place}{name}.{ending}"))
     return tuple(sorted(found))
 
 
-def _write(dice: Dice, kind: str, name: str) -> bytes:
+def _write(dice: TaskDice, kind: str, name: str) -> bytes:
     """Return a small file of a kind; tables and notes have the line ends of Windows."""
     if kind == "csv":
         rows = [(dice.person(), dice.randint(1, 99), dice.amount(1, 90)) for _ in range(8)]
@@ -169,7 +179,7 @@ def _write(dice: Dice, kind: str, name: str) -> bytes:
     return f"{note}Call back before {dice.day().isoformat()}.\r\n".encode()
 
 
-def _ask(dice: Dice, company: str) -> str:
+def _ask(dice: TaskDice, company: str) -> str:
     opening = dice.choice(
         (
             f"inputs/{INPUT} is what several people of {company} sent in.",
@@ -190,12 +200,12 @@ def _ask(dice: Dice, company: str) -> str:
 
 
 def _score(
-    entries: Sequence[Entry], twice: Sequence[Entry], junk: Sequence[str]
+    entries: Sequence[_Entry], twice: Sequence[_Entry], junk: Sequence[str]
 ) -> tuple[GroupEntry, ...]:
     count = len(entries)
     paths = [one.path for one in entries]
 
-    def listed(key: str, *values: str | float) -> list[Check]:
+    def listed(key: str, *values: str | float) -> list[CheckTable]:
         return [
             {"is": "json.path", "file": INDEX, "path": f"$.files['{path}'].{key}", "equals": value}
             for path, value in zip(paths, values, strict=True)
@@ -233,12 +243,12 @@ def _score(
     )  # fmt: skip
 
 
-def _write_check(entries: Sequence[Entry]) -> bytes:
+def _write_check(entries: Sequence[_Entry]) -> bytes:
     digests = {one.path: hashlib.sha256(one.data).hexdigest() for one in entries}
     return f"DIGESTS = {json.dumps(digests, indent=4)}\n{CONTENTS}".encode()
 
 
-def _break(plan: Plan, junk: str, copied: Entry) -> dict[str, Wrong]:
+def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
     first, last = plan.entries[0], plan.entries[-1]
     table = next(one for one in plan.entries if one.kind == "csv")
     # Its name has the ending of another kind.
@@ -251,10 +261,10 @@ def _break(plan: Plan, junk: str, copied: Entry) -> dict[str, Wrong]:
     fewer = {path: data for path, data in plan.members.items() if path != last.path}
     again = f"{copied.path.partition('/')[0]}/{_rename(copied)}"
 
-    def put(members: Mapping[str, bytes]) -> Plan:
+    def put(members: Mapping[str, bytes]) -> _Plan:
         return replace(plan, members=members)
 
-    def list_as(one: Entry, key: str, value: object) -> Plan:
+    def list_as(one: _Entry, key: str, value: object) -> _Plan:
         return replace(plan, listed={one.path: {key: value}})
 
     sha1 = hashlib.sha1(first.data, usedforsecurity=False).hexdigest()
@@ -272,7 +282,7 @@ def _break(plan: Plan, junk: str, copied: Entry) -> dict[str, Wrong]:
     return {name: Wrong(one.build(), (broken,), "indented") for name, (one, broken) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "bundle",
     "a messy zip archive becomes a tidy one, with an index of digests, sizes and kinds",
     (

@@ -5,9 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
-from gta_bench.forge.drawing import BLUES, OCHRES, Axis, Series, draw_bars
-from gta_bench.forge.files import Cell, write_csv
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
+from gta_bench.forge.drawing import BLUES, OCHRES, Axis, BarSeries, draw_bars
+from gta_bench.forge.files import ForgedCell, write_csv
 from gta_bench.forge.words import PLACES, PRODUCTS
 
 FILE: Final = "values.csv"
@@ -37,7 +47,7 @@ THEMES: Final = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What a table shows, and what the answer names."""
 
     theme: Theme
@@ -48,30 +58,30 @@ class Plan:
     def build(self) -> Work:
         """Write the table and the answer."""
         head = (self.theme.label, self.theme.value)
-        rows: list[tuple[Cell, ...]] = [head, *self.rows]
+        rows: list[tuple[ForgedCell, ...]] = [head, *self.rows]
         if self.ranked:
             rows = [("Rank", *head), *((at, *row) for at, row in enumerate(self.rows, 1))]
         return Work({FILE: write_csv(rows)}, f"{self.best} has the highest bar.")
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     theme = dice.choice(THEMES)
     axis = Axis(theme.value, dice.choice(STEPS), dice.choice((5, 6)))
     labels = [one.capitalize() for one in dice.sample(theme.words, SIZES[level])]
     values, others = _draw_values(dice, axis, len(labels)), _draw_values(dice, axis, len(labels))
     year = dice.randint(2021, 2024)
-    series = [Series(str(year), values, dice.choice(BLUES), shown=level == 1)]
+    series = [BarSeries(str(year), values, dice.choice(BLUES), shown=level == 1)]
     if level == 3:
-        other = Series(str(year - 1), others, dice.choice(OCHRES))
+        other = BarSeries(str(year - 1), others, dice.choice(OCHRES))
         series.insert(dice.randrange(2), other)
     rows = _rank(labels, values)
-    plan = Plan(theme, rows, rows[0][0])
+    plan = _Plan(theme, rows, rows[0][0])
     # The second gold is read off the picture: to one percent of the axis.
     unit = max(1, axis.top // 100)
     coarse = tuple((label, round(value / unit) * unit) for label, value in rows)
     title = theme.title.format(company=dice.company())
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, theme, axis, len(rows), str(year) if level == 3 else ""),
         category="Data Analysis & Quantitative Reasoning",
         tools=("OCR", "ImageDescription", "Calculator", "CsvFileGenerator"),
@@ -84,7 +94,7 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _draw_values(dice: Dice, axis: Axis, count: int) -> list[int]:
+def _draw_values(dice: TaskDice, axis: Axis, count: int) -> list[int]:
     """Return different values; a cell is 5 % of the axis, and a value lies within 1 % of one."""
     cells = dice.sample(CELLS, count)
     return [round(axis.top * (0.05 * cell + dice.uniform(-0.01, 0.01))) for cell in cells]
@@ -100,7 +110,7 @@ def _paste_axis(theme: Theme, axis: Axis) -> Work:
     return Work({FILE: write_csv([(theme.label, theme.value), *lines])})
 
 
-def _ask(dice: Dice, theme: Theme, axis: Axis, count: int, year: str) -> str:
+def _ask(dice: TaskDice, theme: Theme, axis: Axis, count: int, year: str) -> str:
     opening = dice.choice(
         (
             f"inputs/{INPUT} is a bar chart whose data got lost. Read the bars back into a table.",
@@ -118,11 +128,11 @@ def _ask(dice: Dice, theme: Theme, axis: Axis, count: int, year: str) -> str:
     )
 
 
-def _score(plan: Plan, axis: Axis) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan, axis: Axis) -> tuple[GroupEntry, ...]:
     label, value = plan.theme.label, plan.theme.value
     count, table = len(plan.rows), {"file": FILE}
     within = axis.top * TOLERANCE
-    values: Iterator[Check] = (
+    values: Iterator[CheckTable] = (
         {"is": "table.value", **table, "row": name, "column": value, "equals": float(number),
          "within": within}
         for name, number in plan.rows
@@ -146,7 +156,7 @@ def _score(plan: Plan, axis: Axis) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan, axis: Axis, others: tuple[tuple[str, int], ...]) -> dict[str, Wrong]:
+def _break(plan: _Plan, axis: Axis, others: tuple[tuple[str, int], ...]) -> dict[str, Wrong]:
     (first, most), (second, less), *rest = plan.rows
     last, least = rest[-1]
     far = round(axis.top * 3 * TOLERANCE)
@@ -165,7 +175,7 @@ def _break(plan: Plan, axis: Axis, others: tuple[tuple[str, int], ...]) -> dict[
     return {name: Wrong(one.build(), breaks, "exact") for name, (one, breaks) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "chart",
     "a picture of a bar chart becomes a CSV of its values, sorted",
     (

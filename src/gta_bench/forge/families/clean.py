@@ -9,7 +9,17 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import write_csv
 
 FILE: Final = "clean.csv"
@@ -27,7 +37,7 @@ MONTHS: Final = (
 )  # fmt: skip
 
 
-class Member(NamedTuple):
+class _Member(NamedTuple):
     """A row of the clean table."""
 
     id: str
@@ -38,10 +48,10 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What the clean table shows."""
 
-    members: tuple[Member, ...]
+    members: tuple[_Member, ...]
     head: tuple[str, ...] = HEAD
     quoted: bool = False
 
@@ -59,7 +69,7 @@ class Plan:
         return Work({FILE: text.getvalue().encode("utf-8-sig")})
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     count, repeated, left = SIZES[level]
     company, days_first = dice.company(), dice.flip(True, False)
@@ -75,8 +85,8 @@ def make(dice: Dice, level: Level) -> Draft:
     labels = dice.choice(MESSY)
     if not left:
         labels, rows = labels[:-1], [row[:-1] for row in rows]
-    plan = Plan(kept)
-    return Draft(
+    plan = _Plan(kept)
+    return TaskDraft(
         request=_ask(dice, company, labels, days_first),
         category="Data Analysis & Quantitative Reasoning",
         tools=("ReadCSV", "CsvFileGenerator"),
@@ -89,24 +99,24 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _draw(dice: Dice, count: int) -> list[Member]:
+def _draw(dice: TaskDice, count: int) -> list[_Member]:
     """Return members sorted by id; some share a name, and still are two people."""
     ids = sorted(dice.sample(range(1000, 10000), count))
     cities = dice.places(8)
-    found: list[Member] = []
+    found: list[_Member] = []
     for number, one in enumerate(ids):
         name = dice.person()
         joined = dice.day(1400, date(2019, 1, 1))
         if number == 0:
             # Day and month can be taken for each other and differ.
             joined = date(joined.year, dice.randint(1, 6), dice.randint(7, 12))
-        found.append(Member(f"M{one}", name, dice.choice(cities), joined, dice.amount(20, 2400)))
+        found.append(_Member(f"M{one}", name, dice.choice(cities), joined, dice.amount(20, 2400)))
     found[1] = found[1]._replace(city=next(one for one in cities if one != found[0].city))
     found[-1] = found[-1]._replace(name=found[-2].name)
     return found
 
 
-def _mess(dice: Dice, one: Member, days_first: bool) -> tuple[str, ...]:
+def _mess(dice: TaskDice, one: _Member, days_first: bool) -> tuple[str, ...]:
     """Return a member as somebody typed it."""
     assert isinstance(one.joined, date)
     day, month, year = one.joined.day, one.joined.month, one.joined.year
@@ -125,7 +135,7 @@ def _mess(dice: Dice, one: Member, days_first: bool) -> tuple[str, ...]:
     return one.id, name, city, joined, fee
 
 
-def _ask(dice: Dice, company: str, labels: Sequence[str], days_first: bool) -> str:
+def _ask(dice: TaskDice, company: str, labels: Sequence[str], days_first: bool) -> str:
     opening = dice.choice(
         (
             f"Several people typed the list of members of {company} into inputs/{INPUT}, each in "
@@ -148,11 +158,11 @@ def _ask(dice: Dice, company: str, labels: Sequence[str], days_first: bool) -> s
     )
 
 
-def _score(kept: Sequence[Member], former: Sequence[Member]) -> tuple[GroupEntry, ...]:
+def _score(kept: Sequence[_Member], former: Sequence[_Member]) -> tuple[GroupEntry, ...]:
     count, ids = len(kept), [one.id for one in kept]
-    head: Check = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
+    head: CheckTable = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
 
-    def cells(column: str, *values: str | float) -> list[Check]:
+    def cells(column: str, *values: str | float) -> list[CheckTable]:
         # Only a number has a tolerance.
         within = None if isinstance(values[0], str) else 0.005
         return [
@@ -161,7 +171,7 @@ def _score(kept: Sequence[Member], former: Sequence[Member]) -> tuple[GroupEntry
             for row, value in zip(ids, values, strict=True)
         ]  # fmt: skip
 
-    def written(texts: Iterable[str]) -> Check:
+    def written(texts: Iterable[str]) -> CheckTable:
         right = sorted({*texts})
         wrong = [other for text in right for other in (text.upper(), text.lower())]
         return {"is": "text.contains", "file": FILE, "case": True, "all": [*right],
@@ -207,7 +217,7 @@ def _score(kept: Sequence[Member], former: Sequence[Member]) -> tuple[GroupEntry
     )  # fmt: skip
 
 
-def _break(plan: Plan, former: Sequence[Member]) -> dict[str, Wrong]:
+def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
     first, second, *others, last = plan.members
     assert isinstance(first.joined, date)
     swapped = date(first.joined.year, first.joined.day, first.joined.month)
@@ -216,7 +226,7 @@ def _break(plan: Plan, former: Sequence[Member]) -> dict[str, Wrong]:
     at = next(number for number, name in enumerate(names) if names.count(name) == 1)
     small = plan.members[at]._replace(name=names[at].lower())
 
-    def put(*members: Member) -> Plan:
+    def put(*members: _Member) -> _Plan:
         return replace(plan, members=members)
 
     made = {
@@ -243,7 +253,7 @@ def _break(plan: Plan, former: Sequence[Member]) -> dict[str, Wrong]:
     return {name: Wrong(one.build(), (broken,), "commas") for name, (one, broken) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "clean",
     "a messy CSV of members becomes a clean one: each once, sorted, one way to write each value",
     (

@@ -11,14 +11,24 @@ from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.documents import (
     BLUE,
     GREEN,
-    Chart,
-    Grid,
-    Picture,
-    Slide,
+    DeckChart,
+    ForgedSlide,
+    WordPicture,
+    WordTable,
     draw_bars,
     write_deck,
 )
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.words import PRODUCTS
 
 FILE: Final = "deck.pptx"
@@ -49,7 +59,7 @@ NOTES: Final = ("Thank {} for the data.", "Hand over to {} afterwards.", "{} ans
 AXIS: Final = "Units sold"
 
 
-class Section(NamedTuple):
+class _Section(NamedTuple):
     """A section of the brief."""
 
     title: str
@@ -59,45 +69,45 @@ class Section(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What the deck shows; the last section has the table and the chart."""
 
     title: str
     cover: tuple[str, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[_Section, ...]
     chart_title: str
     units: tuple[tuple[str, int], ...]
-    extra: tuple[Slide, ...] = ()
+    extra: tuple[ForgedSlide, ...] = ()
     chart: bool = True
     drawn: bool = False
 
     def build(self) -> Work:
         """Write the deck."""
-        slides = [Slide(self.title, self.cover), *map(self._show, self.sections), *self.extra]
+        slides = [ForgedSlide(self.title, self.cover), *map(self._show, self.sections), *self.extra]
         color = GREEN if self.drawn else BLUE
         return Work({FILE: write_deck(slides, foot=self.cover[0], color=color)})
 
-    def _show(self, section: Section) -> Slide:
-        slide = Slide(section.title, section.points, section.note)
+    def _show(self, section: _Section) -> ForgedSlide:
+        slide = ForgedSlide(section.title, section.points, section.note)
         if section.title != self.chart_title:
             return slide
-        slide = slide._replace(table=Grid([("Product", "Units"), *self.units]))
+        slide = slide._replace(table=WordTable([("Product", "Units"), *self.units]))
         if not self.chart:
             return slide
         names, values = zip(*self.units, strict=True)
         if not self.drawn:
-            return slide._replace(shown=Chart(AXIS, names, values))
+            return slide._replace(shown=DeckChart(AXIS, names, values))
         picture = draw_bars(AXIS, self.units, color=GREEN)
-        return slide._replace(shown=Picture(picture, f"Bar chart: {AXIS.lower()}"))
+        return slide._replace(shown=WordPicture(picture, f"Bar chart: {AXIS.lower()}"))
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     count, skipped, secrets, products = SIZES[level]
     company, speaker = dice.company(), dice.person()
     sections = _draw_sections(dice, count, secrets)
     values = dice.sample(range(120, 900), products)
-    plan = Plan(
+    plan = _Plan(
         title=f"{company}: {dice.choice(('the year so far', 'where we stand', 'annual review'))}",
         cover=(company, f"Presented by {speaker}"),
         sections=sections,
@@ -105,7 +115,7 @@ def make(dice: Dice, level: Level) -> Draft:
         units=tuple(zip(dice.sample(PRODUCTS, products), values, strict=True)),
     )
     shown = dice.sample(sections, count) if level > 2 else sections
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, plan, level),
         category="Business & Marketing Strategy",
         tools=("Plot", "PptxFileGenerator"),
@@ -115,12 +125,14 @@ def make(dice: Dice, level: Level) -> Draft:
         gold={"native-chart": plan.build(), "drawn-chart": replace(plan, drawn=True).build()},
         wrong=_break(plan),
         cheat={
-            "one-slide": Work({FILE: write_deck([Slide(plan.title, plan.cover)], foot=company)})
+            "one-slide": Work(
+                {FILE: write_deck([ForgedSlide(plan.title, plan.cover)], foot=company)}
+            )
         },
     )
 
 
-def _draw_sections(dice: Dice, count: int, secrets: int) -> tuple[Section, ...]:
+def _draw_sections(dice: TaskDice, count: int, secrets: int) -> tuple[_Section, ...]:
     topics = dice.sample(TOPICS, count - 1)
     numbers = dice.sample(range(11, 99), 2 * count)
     hidden = [one.format(dice.randint(3, 30)) for one in dice.sample(SECRETS, secrets)]
@@ -128,7 +140,7 @@ def _draw_sections(dice: Dice, count: int, secrets: int) -> tuple[Section, ...]:
     titled = [*topics, (dice.choice(SALES), "{} shops took part", "{} % more than a year ago")]
     dice.shuffle(titled)
     return tuple(
-        Section(
+        _Section(
             title,
             (first.format(numbers[2 * at]), second.format(numbers[2 * at + 1])),
             tuple(hidden[at : at + 1]),
@@ -138,7 +150,7 @@ def _draw_sections(dice: Dice, count: int, secrets: int) -> tuple[Section, ...]:
     )
 
 
-def _brief(plan: Plan, shown: Sequence[Section], skipped: Sequence[str], speaker: str) -> str:
+def _brief(plan: _Plan, shown: Sequence[_Section], skipped: Sequence[str], speaker: str) -> str:
     lines = [f"# {plan.title}", "", f"Company: {plan.cover[0]}", f"Speaker: {speaker}", ""]
     if shown is not plan.sections:
         order = [f"{number}. {one.title}" for number, one in enumerate(plan.sections, 1)]
@@ -155,7 +167,7 @@ def _brief(plan: Plan, shown: Sequence[Section], skipped: Sequence[str], speaker
     return "\n".join(lines)
 
 
-def _ask(dice: Dice, plan: Plan, level: Level) -> str:
+def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
     opening = dice.choice(
         (
             f"Turn inputs/brief.md into a deck, {FILE}.",
@@ -175,7 +187,7 @@ def _ask(dice: Dice, plan: Plan, level: Level) -> str:
     )
 
 
-def _score(plan: Plan) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
     file = {"file": FILE}
     count = len(plan.sections) + 1
     points: list[JsonValue] = [point for one in plan.sections for point in one.points]
@@ -183,7 +195,7 @@ def _score(plan: Plan) -> tuple[GroupEntry, ...]:
     names: list[JsonValue] = [name for name, _ in plan.units]
     notes: list[JsonValue] = [one.note for one in plan.sections]
     titles: list[JsonValue] = [plan.title, *(one.title for one in plan.sections)]
-    units: Iterator[Check] = (
+    units: Iterator[CheckTable] = (
         {"is": "table.value", **file, "row": name, "column": "Units", "equals": float(value)}
         for name, value in plan.units
     )
@@ -221,16 +233,16 @@ def _score(plan: Plan) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan) -> dict[str, Wrong]:
+def _break(plan: _Plan) -> dict[str, Wrong]:
     at = next(n for n, one in enumerate(plan.sections) if one.title != plan.chart_title)
     one, secret = plan.sections[at], next(one.secrets[0] for one in plan.sections if one.secrets)
     (name, value), *others = plan.units
 
-    def change(section: Section) -> Plan:
+    def change(section: _Section) -> _Plan:
         return replace(plan, sections=(*plan.sections[:at], section, *plan.sections[at + 1 :]))
 
     first, *rest, last = plan.sections
-    thanks = Slide("Thank you", ("Questions are welcome",))
+    thanks = ForgedSlide("Thank you", ("Questions are welcome",))
     made = {
         "slide-added": (replace(plan, extra=(thanks,)), "slides"),
         "title-changed": (change(one._replace(title="More news")), "titles"),
@@ -247,7 +259,7 @@ def _break(plan: Plan) -> dict[str, Wrong]:
     }
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "deck",
     "a brief in Markdown becomes a deck with titles in order, notes, a table and a chart",
     (

@@ -9,7 +9,17 @@ from typing import Final, NamedTuple
 import typst
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import write_csv
 from gta_bench.forge.words import PRODUCTS
 
@@ -41,7 +51,7 @@ Please pay within 30 days and state the number of the invoice.
 """
 
 
-class Line(NamedTuple):
+class _Line(NamedTuple):
     """A line of an invoice."""
 
     product: str
@@ -55,7 +65,7 @@ class Invoice(NamedTuple):
     number: str
     supplier: str
     day: date
-    lines: tuple[Line, ...]
+    lines: tuple[_Line, ...]
     shipping: Decimal
 
     @property
@@ -85,7 +95,7 @@ class Invoice(NamedTuple):
         return typst.compile(letter.encode(), ignore_system_fonts=True)
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """A difference: what was invoiced and what was booked, 0 if it was not."""
 
     number: str
@@ -102,10 +112,10 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """The table of differences, and the sum that the answer names."""
 
-    found: tuple[Found, ...]
+    found: tuple[_Found, ...]
     total: Decimal
 
     def build(self, *, by_number: bool = True) -> Work:
@@ -124,7 +134,7 @@ class Plan:
         return Work({FILE: write_csv([HEAD, *rows])}, answer)
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     count, wrong, unbooked, extra = SIZES[level]
     company = dice.company()
@@ -134,16 +144,16 @@ def make(dice: Dice, level: Level) -> Draft:
     found = []
     for one in given[:wrong]:
         booked[one.number] += dice.choice((1, -1)) * dice.amount(1, 60)
-        found.append(Found(one.number, AMOUNT, one.total, booked[one.number]))
+        found.append(_Found(one.number, AMOUNT, one.total, booked[one.number]))
     for one in given[wrong : wrong + unbooked]:
         del booked[one.number]
-        found.append(Found(one.number, NOT_BOOKED, one.total, Decimal(0)))
-    found += [Found(one.number, NO_INVOICE, Decimal(0), one.total) for one in unseen]
-    plan = Plan(tuple(found), sum((one.difference for one in found), Decimal(0)))
+        found.append(_Found(one.number, NOT_BOOKED, one.total, Decimal(0)))
+    found += [_Found(one.number, NO_INVOICE, Decimal(0), one.total) for one in unseen]
+    plan = _Plan(tuple(found), sum((one.difference for one in found), Decimal(0)))
     right = given[wrong + unbooked :]
     ledger = _keep_books(dice, [one for one in invoices if one.number in booked], booked, level)
     pdfs = {f"{one.number}.pdf": one.print(company) for one in given}
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, company, count),
         category="Data Analysis & Quantitative Reasoning",
         tools=("ReadPDF", "ReadCSV", "Calculator", "CsvFileGenerator"),
@@ -156,7 +166,7 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _draw(dice: Dice, count: int, level: Level) -> list[Invoice]:
+def _draw(dice: TaskDice, count: int, level: TaskLevel) -> list[Invoice]:
     numbers = dice.sample(range(10000, 100000), count)
     return [
         Invoice(
@@ -164,7 +174,7 @@ def _draw(dice: Dice, count: int, level: Level) -> list[Invoice]:
             dice.company(),
             dice.day(),
             tuple(
-                Line(product, dice.randint(4, 30), dice.amount(10, 60))
+                _Line(product, dice.randint(4, 30), dice.amount(10, 60))
                 for product in dice.sample(PRODUCTS, dice.randint(2, 2 + level))
             ),
             dice.amount(5, 25) if level > 1 and dice.random() < 0.5 else Decimal(0),
@@ -174,7 +184,7 @@ def _draw(dice: Dice, count: int, level: Level) -> list[Invoice]:
 
 
 def _keep_books(
-    dice: Dice, invoices: Sequence[Invoice], booked: dict[str, Decimal], level: Level
+    dice: TaskDice, invoices: Sequence[Invoice], booked: dict[str, Decimal], level: TaskLevel
 ) -> bytes:
     """Return the ledger; days are later than those of invoices, and names may be shortened."""
     rows = []
@@ -193,7 +203,7 @@ def _keep_books(
     return write_csv([BOOKS, *numbered])
 
 
-def _ask(dice: Dice, company: str, count: int) -> str:
+def _ask(dice: TaskDice, company: str, count: int) -> str:
     opening = dice.choice(
         (
             f"{company} got the {count} PDF invoices in inputs/. Compare them with its ledger, "
@@ -213,11 +223,11 @@ def _ask(dice: Dice, company: str, count: int) -> str:
     )
 
 
-def _score(plan: Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
     numbers = [one.number for one in plan.found]
-    head: Check = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
+    head: CheckTable = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
 
-    def cells(column: str, *values: str | float) -> list[Check]:
+    def cells(column: str, *values: str | float) -> list[CheckTable]:
         # Only a number has a tolerance.
         within = None if isinstance(values[0], str) else 0.005
         return [
@@ -254,12 +264,12 @@ def _score(plan: Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan, right: Invoice) -> dict[str, Wrong]:
+def _break(plan: _Plan, right: Invoice) -> dict[str, Wrong]:
     first, *others = plan.found
-    fair = Found(right.number, AMOUNT, right.total, right.total)
+    fair = _Found(right.number, AMOUNT, right.total, right.total)
     swapped = first._replace(invoiced=first.booked, booked=first.invoiced, told=first.difference)
 
-    def put(*found: Found) -> Plan:
+    def put(*found: _Found) -> _Plan:
         return replace(plan, found=found)
 
     made = {
@@ -275,7 +285,7 @@ def _break(plan: Plan, right: Invoice) -> dict[str, Wrong]:
     }
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "invoices",
     "PDF invoices and a ledger become a CSV of what does not agree, and the sum of it",
     (

@@ -6,19 +6,29 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.books import Sheet, write_book
+from gta_bench.forge.books import BookSheet, write_book
 from gta_bench.forge.documents import (
     BLUE,
     GREEN,
-    Block,
-    Grid,
     Head,
-    Picture,
+    WordBlock,
+    WordPicture,
+    WordTable,
     draw_bars,
     write_document,
 )
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
-from gta_bench.forge.files import Cell
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
+from gta_bench.forge.files import ForgedCell
 
 FILE: Final = "report.docx"
 QUARTERS: Final = ("Q1", "Q2", "Q3", "Q4")
@@ -35,7 +45,7 @@ ADVICE: Final = "The regional leads meet once the next quarter has closed."
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What the report shows. `rows` have a region and its figures, the last of which counts."""
 
     company: str
@@ -56,7 +66,7 @@ class Plan:
     def build(self) -> Work:
         """Write the report."""
         first, second, third, *others = self.headings
-        blocks: list[Block] = [
+        blocks: list[WordBlock] = [
             Head(first),
             f"Total {self.label.lower()}: {self.total:,}",
             f"Strongest region: {self.best}",
@@ -77,21 +87,21 @@ class Plan:
         title = f"{self.company}: {self.label.lower()} of the year"
         return Work({FILE: write_document(title, *blocks, color=GREEN if self.rich else BLUE)})
 
-    def _table(self) -> Grid:
+    def _table(self) -> WordTable:
         if not self.rich:
-            return Grid([("Region", *self.columns), *self.rows])
+            return WordTable([("Region", *self.columns), *self.rows])
         shares = [f"{int(row[-1]) / self.total:.1%}" for row in self.rows]
         rows = [(*row, share) for row, share in zip(self.rows, shares, strict=True)]
-        return Grid([("Region", *self.columns, "Share"), *rows])
+        return WordTable([("Region", *self.columns, "Share"), *rows])
 
-    def _draw(self) -> Picture:
+    def _draw(self) -> WordPicture:
         title = f"{self.label} by region"
         color = GREEN if self.rich else BLUE
         drawn = draw_bars(title, self.bars, color=color, lying=self.rich)
-        return Picture(drawn, f"Bar chart: {title.lower()}", CAPTION.format(self.label))
+        return WordPicture(drawn, f"Bar chart: {title.lower()}", CAPTION.format(self.label))
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     places, company = dice.places(COUNTS[level]), dice.company()
     revenue = _draw_year(dice, places, 40_000, 90_000)
@@ -101,7 +111,7 @@ def make(dice: Dice, level: Level) -> Draft:
     figures = {place: sums[place] - (spent[place] if level > 1 else 0) for place in places}
     order = sorted(places, key=lambda one: (-figures[one], one))
     headings = tuple(dice.choice(one) for one in HEADINGS[: 3 if level == 1 else 4])
-    plan = Plan(
+    plan = _Plan(
         company,
         columns=("Revenue",) if level == 1 else ("Revenue", "Costs", "Profit"),
         headings=headings,
@@ -118,7 +128,7 @@ def make(dice: Dice, level: Level) -> Draft:
     if level > 2:
         sheets.insert(0, _list("Prior year", _draw_year(dice, places, 38_000, 88_000)))
     request = _ask(dice, plan, level)
-    return Draft(
+    return TaskDraft(
         request=request,
         category="Data Analysis & Quantitative Reasoning",
         tools=("ReadXLSX", "Calculator", "Plot", "DocxFileGenerator"),
@@ -131,16 +141,16 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _draw_year(dice: Dice, places: Sequence[str], low: int, high: int) -> dict[str, list[int]]:
+def _draw_year(dice: TaskDice, places: Sequence[str], low: int, high: int) -> dict[str, list[int]]:
     return {place: [dice.randint(low, high) for _ in QUARTERS] for place in places}
 
 
-def _list(name: str, year: dict[str, list[int]]) -> Sheet:
-    rows: list[tuple[Cell, ...]] = [(place, *figures) for place, figures in year.items()]
-    return Sheet(name, [("Region", *QUARTERS), *rows])
+def _list(name: str, year: dict[str, list[int]]) -> BookSheet:
+    rows: list[tuple[ForgedCell, ...]] = [(place, *figures) for place, figures in year.items()]
+    return BookSheet(name, [("Region", *QUARTERS), *rows])
 
 
-def _ask(dice: Dice, plan: Plan, level: Level) -> str:
+def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
     opening = dice.choice(
         (
             f"inputs/figures.xlsx has the quarterly figures of {plan.company}. Write a report "
@@ -169,10 +179,10 @@ def _ask(dice: Dice, plan: Plan, level: Level) -> str:
     )
 
 
-def _score(plan: Plan) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
     count, what = len(plan.rows), plan.label.lower()
     file = {"file": FILE}
-    values: Iterator[Check] = (
+    values: Iterator[CheckTable] = (
         {"is": "table.value", **file, "row": str(row[0]), "column": column,
          "equals": float(value)}
         for row in plan.rows
@@ -208,7 +218,7 @@ def _score(plan: Plan) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan) -> dict[str, Wrong]:
+def _break(plan: _Plan) -> dict[str, Wrong]:
     first, *others, last = plan.rows
     start, *rest, end = plan.headings
     # Lower by a little, the last row stays the last one.
@@ -236,7 +246,7 @@ def _swap_digits(value: int) -> int:
     return int(f"{text[:at]}{text[at + 1]}{text[at]}{text[at + 2 :]}")
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "report",
     "a workbook with quarterly figures becomes a Word report with headings, table and chart",
     (

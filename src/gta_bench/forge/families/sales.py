@@ -6,8 +6,18 @@ from decimal import Decimal
 from typing import Final
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.books import Formula, Sheet, write_book
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.books import BookSheet, Formula, write_book
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import write_csv
 from gta_bench.forge.words import PRODUCTS
 
@@ -17,7 +27,7 @@ SIZES: Final = {1: (3, 24), 2: (5, 80), 3: (8, 300)}
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What a workbook shows, and what the answer names."""
 
     title: str
@@ -38,14 +48,14 @@ class Plan:
         end = len(rows) + (0 if self.short else 1)
         total = self.total if self.typed else Formula(f"=SUM(Summary!B2:B{end})", self.total)
         book = write_book(
-            Sheet("Summary", [head, *rows]),
-            Sheet("Total", [("Total revenue", total)], head=False),
+            BookSheet("Summary", [head, *rows]),
+            BookSheet("Total", [("Total revenue", total)], head=False),
             title=self.title,
         )
         return Work({FILE: book}, f"{self.best} has the most revenue.")
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     count, size = SIZES[level]
     places, company = dice.places(count), dice.company()
@@ -67,8 +77,8 @@ def make(dice: Dice, level: Level) -> Draft:
         if status == "paid":
             sums[place] += units * price
     rows = tuple(sorted(sums.items(), key=lambda one: (-one[1], one[0])))
-    plan = Plan(f"Revenue of {company}", rows, sum(sums.values(), Decimal(0)), rows[0][0])
-    return Draft(
+    plan = _Plan(f"Revenue of {company}", rows, sum(sums.values(), Decimal(0)), rows[0][0])
+    return TaskDraft(
         request=_ask(dice, company, count, level),
         category="Data Analysis & Quantitative Reasoning",
         tools=("ReadCSV", "Calculator", "XlsxFileGenerator"),
@@ -77,11 +87,11 @@ def make(dice: Dice, level: Level) -> Draft:
         nodes=_score(plan),
         gold={"plain": plan.build(), "with-shares": replace(plan, wide=True).build()},
         wrong=_break(plan),
-        cheat={"input-pasted": Work({FILE: write_book(Sheet("Summary", [HEAD, *orders]))})},
+        cheat={"input-pasted": Work({FILE: write_book(BookSheet("Summary", [HEAD, *orders]))})},
     )
 
 
-def _ask(dice: Dice, company: str, count: int, level: Level) -> str:
+def _ask(dice: TaskDice, company: str, count: int, level: TaskLevel) -> str:
     opening = dice.choice(
         (
             f"inputs/orders.csv lists the orders of {company}. The revenue of an order is its "
@@ -99,10 +109,10 @@ def _ask(dice: Dice, company: str, count: int, level: Level) -> str:
     )
 
 
-def _score(plan: Plan) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
     table = {"file": FILE, "sheet": "Summary"}
     count = len(plan.rows)
-    sums: Iterator[Check] = (
+    sums: Iterator[CheckTable] = (
         {"is": "table.value", **table, "row": place, "column": "Revenue",
          "equals": float(value), "within": 0.005}
         for place, value in plan.rows
@@ -132,7 +142,7 @@ def _score(plan: Plan) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-def _break(plan: Plan) -> dict[str, Wrong]:
+def _break(plan: _Plan) -> dict[str, Wrong]:
     first, *others, last = plan.rows
     # Order and total stay as they are, so that only the sums are off.
     off = ((first[0], first[1] + 7), *others, (last[0], last[1] - 7))
@@ -147,7 +157,7 @@ def _break(plan: Plan) -> dict[str, Wrong]:
     return {name: Wrong(one.build(), breaks, "plain") for name, (one, breaks) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "sales",
     "orders in CSV become a workbook with revenue by region, sorted, and a computed total",
     (

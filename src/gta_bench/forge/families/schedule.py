@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import write_csv
 
 FILE: Final = "plan.csv"
@@ -141,7 +150,7 @@ class Session(NamedTuple):
     after: str = ""
 
 
-class Cell(NamedTuple):
+class _Cell(NamedTuple):
     """Where and when a session is; `room` is a number."""
 
     room: int
@@ -149,7 +158,7 @@ class Cell(NamedTuple):
 
 
 # The cell of each session, in the order of the sessions.
-Plan = tuple[Cell, ...]
+_Plan = tuple[_Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,7 @@ class Problem:
     away: Mapping[str, tuple[int, ...]]
     leaves: tuple[str, ...]
 
-    def find_broken(self, plan: Plan) -> set[str]:
+    def find_broken(self, plan: _Plan) -> set[str]:
         """Return the leaves that a plan of all sessions does not meet."""
         pairs = [*zip(self.sessions, plan, strict=True)]
         slot_of = {one.name: cell.slot for one, cell in pairs}
@@ -193,7 +202,7 @@ class Problem:
             },
         }  # fmt: skip
 
-    def build(self, plan: Plan, *, by_slot: bool = True) -> Work:
+    def build(self, plan: _Plan, *, by_slot: bool = True) -> Work:
         """Write a plan, sorted by slot or by session."""
         pairs = zip(self.sessions, plan, strict=False)
         rows = [(one.name, self.rooms[cell.room].name, cell.slot) for one, cell in pairs]
@@ -202,7 +211,7 @@ class Problem:
         return Work({FILE: write_csv([HEAD, *rows])})
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task: draw problems until every constraint can be broken alone."""
     while True:
         problem, plan = _draw(dice, level)
@@ -218,7 +227,7 @@ def make(dice: Dice, level: Level) -> Draft:
         if one is not None
     }
     wrong["session-lost"] = Wrong(problem.build(plan[:-1]), ("complete",), "by-slot")
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, problem),
         category="Planning & Decision Support",
         tools=(),
@@ -232,7 +241,7 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _draw(dice: Dice, level: Level) -> tuple[Problem, Plan]:
+def _draw(dice: TaskDice, level: TaskLevel) -> tuple[Problem, _Plan]:
     """Return a problem, and the plan that it was drawn around."""
     rooms, slots, latest, count, speakers = SIZES[level]
     names, people = dice.places(rooms), dice.people(speakers)
@@ -240,7 +249,7 @@ def _draw(dice: Dice, level: Level) -> tuple[Problem, Plan]:
         Room(f"Room {name}", SEATS[number], tuple(dice.sample(THINGS, dice.randint(1, 2))))
         for number, name in enumerate(names)
     ]
-    cells = [Cell(room, slot) for room in range(rooms) for slot in range(1, latest + 1)]
+    cells = [_Cell(room, slot) for room in range(rooms) for slot in range(1, latest + 1)]
     plan = tuple(dice.sample(cells, count))
     busy: dict[str, list[int]] = {one: [] for one in people}
     sessions: list[Session] = []
@@ -262,7 +271,7 @@ def _draw(dice: Dice, level: Level) -> tuple[Problem, Plan]:
     return problem, plan
 
 
-def _chain(dice: Dice, sessions: list[Session], plan: Plan, count: int) -> None:
+def _chain(dice: TaskDice, sessions: list[Session], plan: _Plan, count: int) -> None:
     """Let some sessions come after others, as they do in the plan."""
     for later in dice.sample(range(len(sessions)), count):
         before = [at for at, cell in enumerate(plan) if cell.slot < plan[later].slot]
@@ -271,10 +280,10 @@ def _chain(dice: Dice, sessions: list[Session], plan: Plan, count: int) -> None:
             sessions[later] = sessions[later]._replace(after=first)
 
 
-def _moves(dice: Dice, problem: Problem, plan: Plan) -> list[Plan]:
+def _moves(dice: TaskDice, problem: Problem, plan: _Plan) -> list[_Plan]:
     """Return plans with one session elsewhere, in random order."""
     cells = [
-        Cell(room, slot)
+        _Cell(room, slot)
         for room in range(len(problem.rooms))
         for slot in range(1, problem.slots + 1)
     ]
@@ -288,13 +297,13 @@ def _moves(dice: Dice, problem: Problem, plan: Plan) -> list[Plan]:
     return found
 
 
-def _spoil(dice: Dice, problem: Problem, plan: Plan, name: str) -> Plan | None:
+def _spoil(dice: TaskDice, problem: Problem, plan: _Plan, name: str) -> _Plan | None:
     """Return a plan that breaks one constraint and no other by moving one session."""
     moves = _moves(dice, problem, plan)
     return next((one for one in moves if problem.find_broken(one) == {name}), None)
 
 
-def _walk(dice: Dice, problem: Problem, plan: Plan) -> Plan:
+def _walk(dice: TaskDice, problem: Problem, plan: _Plan) -> _Plan:
     """Return another plan that meets everything, by moving and swapping sessions."""
     for _ in range(40 * len(plan)):
         one, two = dice.sample(range(len(plan)), 2)
@@ -302,7 +311,7 @@ def _walk(dice: Dice, problem: Problem, plan: Plan) -> Plan:
         if dice.random() < 0.5:
             cells[one], cells[two] = cells[two], cells[one]
         else:
-            cells[one] = Cell(
+            cells[one] = _Cell(
                 dice.randrange(len(problem.rooms)), dice.randint(1, problem.latest)
             )  # fmt: skip
         if not problem.find_broken(tuple(cells)):
@@ -310,7 +319,7 @@ def _walk(dice: Dice, problem: Problem, plan: Plan) -> Plan:
     return plan
 
 
-def _ask(dice: Dice, problem: Problem) -> str:
+def _ask(dice: TaskDice, problem: Problem) -> str:
     opening = dice.choice(
         (
             f"Plan the day of {dice.company()}: inputs/{INPUT} has its rooms, sessions and slots.",
@@ -350,7 +359,7 @@ def _score(problem: Problem) -> tuple[GroupEntry, ...]:
     )  # fmt: skip
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "schedule",
     "rooms, people and sessions in JSON become a plan in CSV; any plan that meets all rules is "
     "right",

@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.draft import Check, Dice, Draft, Family, Level, Work, Wrong, group, leaf
+from gta_bench.forge.draft import (
+    CheckTable,
+    TaskDice,
+    TaskDraft,
+    TaskFamily,
+    TaskLevel,
+    Work,
+    Wrong,
+    group,
+    leaf,
+)
 from gta_bench.forge.files import write_csv
 from gta_bench.forge.phrases import (
     ALWAYS,
@@ -73,7 +83,7 @@ class Truth:
         return Work({FILE: write_csv([("Key", self.language), *rows])})
 
 
-def make(dice: Dice, level: Level) -> Draft:
+def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     count, unused = SIZES[level]
     language = dice.choice([*LANGUAGES])
@@ -92,7 +102,7 @@ def make(dice: Dice, level: Level) -> Draft:
     more = [(name, OTHER_TERMS[name][code]) for name in dice.sample([*OTHER_TERMS], unused)]
     glossary = sorted([*terms.items(), *more])
     source = write_csv([("Key", "English"), *((one.key, truth.english(one)) for one in texts)])
-    return Draft(
+    return TaskDraft(
         request=_ask(dice, truth),
         category="Creative Design & Expressive Generation",
         tools=("ReadCSV", "CsvFileGenerator"),
@@ -109,7 +119,7 @@ def make(dice: Dice, level: Level) -> Draft:
     )
 
 
-def _ask(dice: Dice, truth: Truth) -> str:
+def _ask(dice: TaskDice, truth: Truth) -> str:
     opening = dice.choice(
         (
             f"The shop of {truth.company} opens in another country. Translate the "
@@ -130,9 +140,9 @@ def _ask(dice: Dice, truth: Truth) -> str:
 
 def _score(truth: Truth) -> tuple[GroupEntry, ...]:
     texts, count = truth.texts, len(truth.texts)
-    head: Check = {"is": "table.shape", "file": FILE, "head": ["Key", truth.language]}
+    head: CheckTable = {"is": "table.shape", "file": FILE, "head": ["Key", truth.language]}
 
-    def lines(kept: Mapping[str, list[str]]) -> Check:
+    def lines(kept: Mapping[str, list[str]]) -> CheckTable:
         """Every key is followed by what its text keeps."""
         parts = [
             re.escape(key) + "," + "".join(f"(?=.*{re.escape(one)})" for one in wanted)
@@ -200,7 +210,7 @@ def _break(truth: Truth) -> dict[str, Wrong]:
     return {name: Wrong(work, (broken,), "plain") for name, (work, broken) in made.items()}
 
 
-FAMILY: Final = Family(
+FAMILY: Final = TaskFamily(
     "terms",
     "texts of an interface are translated with the terms of a glossary; fields and names stay",
     (
