@@ -42,7 +42,7 @@ from gta_bench.runs.store import (
 
 JUDGES = "judges.json"
 VERDICTS = "verdicts.jsonl"
-# Bytes of a file of verdicts whose rows are all held in memory, where they take five times that.
+# Bytes of a file of verdicts whose rows are all kept in memory, where they take five times that.
 LONGEST: Final = 64 * 2**20
 
 

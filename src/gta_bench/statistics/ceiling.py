@@ -88,7 +88,7 @@ def correct_share(
     """Return the share of leaves that hold, given what the judge passed and how often it errs.
 
     Returns `blind` if the judge is not significantly better than chance, and `apart` if it passed
-    fewer leaves than if none held, or more than if all held, beyond all intervals.
+    fewer leaves than if all were broken, or more than if none were, beyond all intervals.
 
     >>> rates = [TaskErrors(task=str(n), found=9, broken=10, passed=8, intact=10) for n in range(9)]
     >>> errors = measure_errors(rates)
@@ -102,7 +102,7 @@ def correct_share(
     most = share.judged
 
     def excess(holds: float) -> float:
-        """What the judge passed beyond what it would if this share of the leaves held."""
+        """What the judge passed beyond what it would with this share of leaves intact."""
         passes = holds * spec.estimate + (most - holds) * (1 - sens.estimate)
         return seen.estimate - share.passed - passes
 

@@ -115,6 +115,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         units=tuple(zip(dice.sample(PRODUCTS, products), values, strict=True)),
     )
     shown = dice.sample(sections, count) if level > 2 else sections
+    cover = ForgedSlide(plan.title, plan.cover)
     return TaskDraft(
         request=_ask(dice, plan, level),
         category="Business & Marketing Strategy",
@@ -124,11 +125,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         nodes=_score(plan),
         gold={"native-chart": plan.build(), "drawn-chart": replace(plan, drawn=True).build()},
         wrong=_break(plan),
-        cheat={
-            "one-slide": Work(
-                {FILE: write_deck([ForgedSlide(plan.title, plan.cover)], foot=company)}
-            )
-        },
+        cheat={"one-slide": Work({FILE: write_deck([cover], foot=company)})},
     )
 
 

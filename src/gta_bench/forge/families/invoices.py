@@ -103,12 +103,12 @@ class _Found(NamedTuple):
     invoiced: Decimal
     booked: Decimal
     # What a wrong table says instead of the difference.
-    told: Decimal | None = None
+    stated: Decimal | None = None
 
     @property
     def difference(self) -> Decimal:
         """What the table says: the invoice minus the ledger."""
-        return self.invoiced - self.booked if self.told is None else self.told
+        return self.invoiced - self.booked if self.stated is None else self.stated
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _score(plan: _Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
 def _break(plan: _Plan, right: Invoice) -> dict[str, Wrong]:
     first, *others = plan.found
     fair = _Found(right.number, AMOUNT, right.total, right.total)
-    swapped = first._replace(invoiced=first.booked, booked=first.invoiced, told=first.difference)
+    swapped = first._replace(invoiced=first.booked, booked=first.invoiced, stated=first.difference)
 
     def put(*found: _Found) -> _Plan:
         return replace(plan, found=found)
@@ -277,7 +277,7 @@ def _break(plan: _Plan, right: Invoice) -> dict[str, Wrong]:
         "one-invented": (put(*plan.found, fair), "none-invented"),
         "problem-mistaken": (put(first._replace(problem=NOT_BOOKED), *others), "problems"),
         "amounts-swapped": (put(swapped, *others), "amounts"),
-        "sign-lost": (put(first._replace(told=-first.difference), *others), "differences"),
+        "sign-lost": (put(first._replace(stated=-first.difference), *others), "differences"),
         "sum-without-one": (replace(plan, total=plan.total - first.difference), "sum"),
     }
     return {

@@ -334,11 +334,11 @@ def _ask(dice: TaskDice, problem: Problem) -> str:
         "away": "Speakers have no session in the slots in which they are away.",
         "order": "A session that comes after another one must be in a later slot than that one.",
     }
-    told = " ".join(rules[name] for name in problem.leaves if name in rules)
+    stated = " ".join(rules[name] for name in problem.leaves if name in rules)
     return (
         f"{opening} Give each of the {len(problem.sessions)} sessions a room and a slot. A room "
         "has at most one session in a slot, and so has a speaker. "
-        f"{told} Deliver {FILE} with the columns {', '.join(HEAD)} and one row for each session, "
+        f"{stated} Deliver {FILE} with the columns {', '.join(HEAD)} and one row for each session, "
         "with the names and numbers of the given file. Any plan that meets all of this is fine."
     )
 
