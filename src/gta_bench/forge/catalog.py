@@ -5,10 +5,10 @@ from typing import Final
 
 from gta_bench.errors import UsageError, suggest_name
 from gta_bench.forge.draft import Family
-from gta_bench.forge.families import deck, report, sales
+from gta_bench.forge.families import budget, deck, page, report, sales
 
 FAMILIES: Final[Mapping[str, Family]] = {
-    one.name: one for one in (deck.FAMILY, report.FAMILY, sales.FAMILY)
+    one.name: one for one in (budget.FAMILY, deck.FAMILY, page.FAMILY, report.FAMILY, sales.FAMILY)
 }
 
 
