@@ -1,7 +1,10 @@
-"""Families that end in documents and decks: structure, truth, same bytes."""
+"""Families that end in documents, decks, workbooks and pages: structure, truth, same bytes."""
 
+import csv
 import io
 import re
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import docx
@@ -14,11 +17,15 @@ from gta_bench.forge.catalog import FAMILIES
 from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel
 from gta_bench.forge.writing import Order, list_files, make_task
 
-NAMES = ("deck", "report")
+NAMES = ("budget", "deck", "page", "report")
 
 
-def forge(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
+def make(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
     return make_task(FAMILIES[name], Order("public", "t", level), number)
+
+
+# The tests read a task, and share it.
+forge = cache(make)
 
 
 def list_leaves(draft: TaskDraft) -> list[str]:
@@ -45,9 +52,9 @@ def test_a_task_has_two_golds_and_a_wrong_work_for_every_leaf(name: str, level: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_bytes_and_the_next_task_another_one(name: str) -> None:
-    first = dict(list_files(forge(name, 2), "one"))
-    assert first == dict(list_files(forge(name, 2), "one"))
-    assert first["request.md"] != dict(list_files(forge(name, 2, 2), "one"))["request.md"]
+    first = dict(list_files(forge(name, 1), "one"))
+    assert first == dict(list_files(make(name, 1), "one"))
+    assert first["request.md"].decode().strip() != make(name, 1, 2).request.strip()
 
 
 def read_rows(data: bytes, sheet: str) -> list[tuple[Any, ...]]:
@@ -86,3 +93,37 @@ def test_a_deck_follows_the_running_order_of_its_brief_and_keeps_internal_points
             part = brief.partition(f"## {slide.shapes.title.text}\n")[2]
             note = slide.notes_slide.notes_text_frame.text
             assert part.partition("Note: ")[2].startswith(note)
+
+
+def test_a_budget_stores_the_amounts_that_follow_from_its_assumptions() -> None:
+    draft = forge("budget", 3)
+    valid = draft.inputs["assumptions.md"].decode().partition("## Replaced")[0]
+    units, price, cost, rent, growth, staff, salary, fair = (
+        float(one) for one in re.findall(r"^- .+: ([\d.]+)$", valid, re.MULTILINE)
+    )
+    wanted = []
+    for month in range(12):
+        fixed = rent + staff * salary + (fair if month == 11 else 0)
+        wanted.append((units * price, units * cost + fixed))
+        units *= 1 + growth / 100
+    for work in draft.gold.values():
+        rows = read_rows(work.files["budget.xlsx"], "Budget")[1:]
+        assert [row[1:3] for row in rows[:-1]] == [pytest.approx(one) for one in wanted]
+        total = sum(one - other for one, other in wanted)
+        sums = [sum(one) for one in zip(*wanted, strict=True)]
+        assert rows[-1][1:4] == pytest.approx((*sums, total))
+        assert f"{total:,.2f}" in work.answer
+
+
+def test_a_page_lists_the_confirmed_events_of_a_room_by_date() -> None:
+    draft = forge("page", 3)
+    events = list(csv.DictReader(io.StringIO(draft.inputs["program.csv"].decode())))
+    for work in draft.gold.values():
+        page = work.files["index.html"].decode()
+        body = page.partition("<tbody>")[2].partition("</tbody>")[0]
+        rows = [re.findall(r"<td>(.*?)</td>", row) for row in body.split("</tr>")[:-1]]
+        room = rows[0][2]
+        assert f"in the {room}" in draft.request
+        wanted = [one for one in events if (one["Room"], one["Status"]) == (room, "confirmed")]
+        assert sorted(rows) == sorted([*one.values()][:4] for one in wanted)
+        assert all(first[0] < second[0] for first, second in pairwise(rows))
