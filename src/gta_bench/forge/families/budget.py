@@ -199,8 +199,9 @@ class _Plan:
         return parts
 
     def _total(self) -> tuple[ForgedCell | Formula, ...]:
-        end = len(self.months) + (0 if self.short else 1)
-        sums = [Formula(f"=SUM({letter}2:{letter}{end})", self.totals[label])
+        # Without the first month, all assumptions are still used.
+        start, end = (3 if self.short else 2), len(self.months) + 1
+        sums = [Formula(f"=SUM({letter}{start}:{letter}{end})", self.totals[label])
                 for letter, label in zip("BCD", HEAD[1:], strict=True)]  # fmt: skip
         return ("Total", *sums)
 
