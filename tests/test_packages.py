@@ -49,8 +49,8 @@ def brought(extra: str) -> set[str]:
 
 def test_every_extra_that_a_message_names_can_be_installed() -> None:
     assert {*named_extras()} == {
-        *("cluster", "demo", "documents", "harness", "local-model", "media", "report", "serve"),
-        *("similarity", "tools", "workflow"),
+        *("cluster", "demo", "documents", "forge", "harness", "local-model", "media", "report"),
+        *("serve", "similarity", "tools", "workflow"),
     }
     assert {*named_extras()} < EXTRAS.keys()
 

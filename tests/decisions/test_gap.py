@@ -51,7 +51,7 @@ def test_a_control_with_the_same_gap_explains_it(runs: Path) -> None:
 
 def test_what_is_no_gap_is_refused_in_a_line(runs: Path, tmp_path: Path) -> None:
     old, new = runs / "gold" / "old", runs / "gold" / "new"
-    assert "--gap needs two runs" in str(gta("compare", "--gap", old, new, old).exception)
+    assert "A gap needs two runs" in str(gta("compare", "--gap", old, new, old).exception)
     assert "--self-test" in str(gta("compare", "--gap", "--self-test", old, new).exception)
     silent = runs / "silent"
     swapped = gta("compare", "--gap", old, new, silent / "new", silent / "old")

@@ -30,7 +30,7 @@ def find_gap(runs: Sequence[ComparedRun]) -> Gap:
     """Return the gap between the first two runs, and beyond that of two runs of a control."""
     if len(runs) not in (2, 4):
         raise UsageError(
-            "--gap needs two runs of a system, FIRST SECOND, and may have two of a control after "
+            "A gap needs two runs of a system, FIRST SECOND, and may have two of a control after "
             "them, in the same order."
         )
     for one, two in pairwise(runs):

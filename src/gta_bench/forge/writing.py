@@ -75,9 +75,12 @@ class Order(NamedTuple):
     def check(self) -> None:
         """Raise UsageError for a seed that cannot be part of a name, and for a missing secret."""
         if not _SEED.fullmatch(self.seed):
-            raise UsageError(f"--seed {self.seed!r}: use up to 20 letters and digits.")
+            raise UsageError(f"The seed {self.seed!r} is not 1 to 20 letters and digits.")
         if (self.namespace == "private") != bool(self.secret):
-            raise UsageError("The namespace private needs --key-file, and no other one has a key.")
+            raise UsageError(
+                "The namespace private needs a key (`gta forge --key-file FILE`), and no other one "
+                "has a key."
+            )
 
 
 def name_task(family: NamedFamily, order: Order, number: int) -> str:
