@@ -314,7 +314,7 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
     given, family = plan.credit.split(" ")
     made = {
         "script-error": (replace(plan, script=SCRIPT + BROKEN), "opens"),
-        "anchor-lost": (replace(plan, anchor="program"), "links"),
+        "anchor-lost": (replace(plan, anchor="events"), "links"),
         "heading-renamed": (
             replace(plan, headings=(plan.headings[0], "Miscellaneous")),
             "headings",
