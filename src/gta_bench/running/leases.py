@@ -102,9 +102,11 @@ class LeaseTable(Generic[LeaseType]):
     `expected` has the expected time of each task in any unit, `make` creates a lease from its name
     and tasks. All epochs of a task are in one lease, since Inspect evaluates them together.
 
-    >>> from collections import namedtuple
-    >>> table = LeaseTable({"a": 1, "b": 9, "c": 2}, make=namedtuple("Lease", "name tasks"))
-    >>> table.take()
+    >>> from typing import NamedTuple
+    >>> class Lease(NamedTuple):
+    ...     name: str
+    ...     tasks: tuple[str, ...]
+    >>> LeaseTable({"a": 1, "b": 9, "c": 2}, make=Lease).take()
     Lease(name='0', tasks=('b',))
     """
 

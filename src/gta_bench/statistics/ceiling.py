@@ -90,9 +90,15 @@ def correct_share(
     Returns `blind` if the judge is not significantly better than chance, and `apart` if it passed
     fewer leaves than if all were broken, or more than if none were, beyond all intervals.
 
+    >>> from gta_bench.records.ceiling import TaskErrors
+    >>> from gta_bench.records.statistics import Interval
+    >>> from gta_bench.statistics.pooled import Ratio
     >>> rates = [TaskErrors(task=str(n), found=9, broken=10, passed=8, intact=10) for n in range(9)]
     >>> errors = measure_errors(rates)
-    >>> round(correct_share(JudgedShare(Ratio([45] * 20, [100] * 20)), errors).estimate, 3)
+    >>> assert errors is not None
+    >>> found = correct_share(JudgedShare(Ratio([45] * 20, [100] * 20)), errors)
+    >>> assert isinstance(found, Interval)
+    >>> round(found.estimate, 3)
     0.5
     """
     if errors.least_gain <= 0:
