@@ -91,7 +91,7 @@ def test_a_full_disk_of_one_worker_stops_the_run_and_nothing_is_lost(bench: Benc
     command = " ".join(bench.command(*SOME, "--workers", "2"))
     mount = ("--dev-bind", "/", "/", "--size", "1000000", "--tmpfs", str(small))
     done = subprocess.run(
-        ["bwrap", *mount, "bash", "-c", FULL.format(command=command, small=small, filled=950_000)],
+        ["bwrap", *mount, "bash", "-c", FULL.format(command=command, small=small, filled=970_000)],
         cwd=bench.root,
         env=faulty(bench, GTA_TEST_TEMP=str(small)),
         capture_output=True,
