@@ -3,7 +3,6 @@
 The fonts are those of matplotlib's package, because the fonts of a machine are its own.
 """
 
-import io
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from gta_bench.errors import EnvironmentProblem
+from gta_bench.forge.drawing import encode_png
 from gta_bench.packages import install_command
 from gta_bench.tools.backends.boxes import Box
 
@@ -59,7 +59,7 @@ class Canvas:
         anchor: str = "lm",
     ) -> Box:
         """Write one line, and return the box around it."""
-        font = _load_font(face, size)
+        font = load_font(face, size)
         self._pen.text(at, text, fill=ink, font=font, anchor=anchor)
         left, top, right, bottom = self._pen.textbbox(at, text, font=font, anchor=anchor)
         box = Box(int(left), int(top), int(right) + 1, int(bottom) + 1)
@@ -88,13 +88,12 @@ class Canvas:
 
     def finish(self) -> DrawnPicture:
         """Return the picture."""
-        data = io.BytesIO()
-        self._image.save(data, "PNG")
-        return DrawnPicture(data.getvalue(), tuple(self._lines))
+        return DrawnPicture(encode_png(self._image), tuple(self._lines))
 
 
 @cache
-def _load_font(face: Face, size: int) -> ImageFont.FreeTypeFont:
+def load_font(face: Face, size: int) -> ImageFont.FreeTypeFont:
+    """Return a font of matplotlib's package."""
     file = _find_fonts() / FILES[face]
     # The other layout engine depends on libraries of the machine.
     return ImageFont.truetype(file, size, layout_engine=ImageFont.Layout.BASIC)

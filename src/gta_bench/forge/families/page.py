@@ -5,11 +5,9 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Final, NamedTuple
 
-import matplotlib
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 from pydantic import JsonValue
 
 from gta_bench.datasets.folders import GroupEntry
@@ -24,7 +22,9 @@ from gta_bench.forge.draft import (
     group,
     leaf,
 )
+from gta_bench.forge.drawing import encode_png
 from gta_bench.forge.files import write_csv
+from gta_bench.forge.pictures import load_font
 
 FILE: Final = "index.html"
 BESIDE: Final = "media/small.png"
@@ -219,26 +219,15 @@ def draw_house(dice: TaskDice, credit: str) -> bytes:
     draw.rectangle((455, 360, 505, 440), fill=(110, 75, 55))
     draw.rectangle((0, 440, wide, high), fill=(58, 84, 66))
     draw.rectangle((0, high - 56, wide, high), fill=(25, 25, 25))
-    font = ImageFont.truetype(
-        Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf"),
-        28,
-        layout_engine=ImageFont.Layout.BASIC,
-    )
-    draw.text((24, high - 46), f"Photo: {credit}", font=font, fill=(255, 255, 255))
-    return _save(image)
+    draw.text((24, high - 46), f"Photo: {credit}", font=load_font("sans", 28), fill=(255, 255, 255))
+    return encode_png(image)
 
 
 def shrink(picture: bytes) -> bytes:
     """Return a picture with two thirds of its width and height."""
     with Image.open(io.BytesIO(picture)) as image:
         size = image.width * 2 // 3, image.height * 2 // 3
-        return _save(image.resize(size, Image.Resampling.BILINEAR))
-
-
-def _save(image: Image.Image) -> bytes:
-    data = io.BytesIO()
-    image.save(data, format="PNG")
-    return data.getvalue()
+        return encode_png(image.resize(size, Image.Resampling.BILINEAR))
 
 
 def _ask(dice: TaskDice, plan: _Plan, place: str, level: TaskLevel, room: str | None) -> str:
