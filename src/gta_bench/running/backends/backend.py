@@ -412,9 +412,10 @@ class RayTasks:
                 f"({type(exc).__name__}). Check the cluster with `ray status`."
             ) from exc
         finally:
-            # An evaluation swallows a plain cancellation.
-            for one in running:
-                ray.cancel(one, force=True)
+            # Ray ends the workers of a command that leaves. To cancel a task that is about to
+            # finish aborts the command (ray-project/ray#54738).
+            if running:
+                self.close()
 
     @contextmanager
     def share(self, value: object) -> Iterator[Call]:
@@ -431,7 +432,7 @@ class RayTasks:
             yield partial(_call_actor, actor)
         finally:
             # Without a head this would wait until Ray ends the process, and the actor with it.
-            if not self._head.is_lost:
+            if ray.is_initialized() and not self._head.is_lost:
                 ray.kill(actor)
 
     def close(self) -> None:
