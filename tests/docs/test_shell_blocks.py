@@ -42,6 +42,8 @@ NOT_DONE = {
     "opencompass": "needs published results: tests/cli",
     "--predictions": "the same",
     "runs/m ": "the same",
+    "tasks-2": "two versions of a dataset: tests/cli/test_dataset_versions.py",
+    "data add": "a repository and a hub: tests/cli/test_own_datasets.py",
 }
 MODEL, JUDGES = "stand-in", ("scripted/honest", "scripted/frame")
 SETTINGS = """
@@ -81,6 +83,8 @@ def place(
     shutil.copytree(WORKFLOW, tmp_path / "data" / "gta_workflow")
     shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
     (tmp_path / "gta.toml").write_text(SETTINGS.format(url=server.url), encoding="utf-8")
+    made = CliRunner().invoke(app, ["task", "new", "tasks/q3-sales"])
+    assert made.exit_code == 0, made.output
     answer = tmp_path / "results" / "sales" / "final.txt"
     answer.parent.mkdir(parents=True)
     answer.write_text("486 umbrellas.", encoding="utf-8")
@@ -112,7 +116,11 @@ def finished(place: Path, made_before: Path) -> Path:
     ids=lambda page: str(page.relative_to(REPOSITORY)),
 )
 def test_commands_of_shell_blocks_are_done(page: Path, place: Path, finished: Path) -> None:
+    stand_ins = Path("gta.toml").read_text(encoding="utf-8")
     write_files(page, place)
+    with Path("gta.toml").open("r+", encoding="utf-8") as settings:
+        if stand_ins not in settings.read():
+            settings.write(stand_ins)
     for block, words in _commands(page):
         said = " ".join([*words, ""])
         if any(part in said for part in NOT_DONE):
