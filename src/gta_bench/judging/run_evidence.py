@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -102,39 +103,55 @@ class RunEvidence:
 
 
 class MadeEvidence:
-    """Evidence that is made before any judge is asked; a failure is kept and raised again."""
+    """Evidence that is made ahead of the judges; a failure is kept and raised again.
 
-    def __init__(self, source: EvidenceSource) -> None:
+    It may be made in one thread and awaited in another.
+    """
+
+    def __init__(self, source: EvidenceSource, units: Collection[WorkflowUnit]) -> None:
         self._source = source
-        self._made: dict[tuple[str, int], Evidence | GtaError] = {}
+        self._units = units
+        self._made: dict[tuple[str, int], Future[Evidence]] = {}
+        for unit in units:
+            self._made[unit.task.id, unit.epoch] = future = Future[Evidence]()
+            # Who stops waiting for it does not cancel it for others.
+            future.set_running_or_notify_cancel()
 
-    async def make(self, units: Collection[WorkflowUnit]) -> None:
+    async def make(self) -> None:
         """Make the evidence of all units, as many at a time as there are cores."""
         slots = asyncio.Semaphore(os.cpu_count() or 1)
 
         async def make_one(unit: WorkflowUnit) -> None:
             async with slots:
-                key = (unit.task.id, unit.epoch)
+                future = self._made[unit.task.id, unit.epoch]
                 try:
-                    self._made[key] = await self._source.evidence(unit)
+                    future.set_result(await self._source.evidence(unit))
                 except GtaError as exc:
-                    self._made[key] = exc
+                    future.set_exception(exc)
 
-        async with asyncio.TaskGroup() as group:
-            for unit in units:
-                group.create_task(make_one(unit))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for unit in self._units:
+                    group.create_task(make_one(unit))
+        except BaseException as exc:
+            for future in self._made.values():
+                if not future.done():
+                    future.set_exception(exc)
+            raise
+
+    async def wait(self, units: Collection[WorkflowUnit]) -> None:
+        """Wait until the evidence of these units is made."""
+        futures = [asyncio.wrap_future(self._made[unit.task.id, unit.epoch]) for unit in units]
+        await asyncio.gather(*futures, return_exceptions=True)
 
     def made(self, unit: WorkflowUnit) -> Evidence | None:
-        """Return a unit's evidence; None if it could not be made."""
-        found = self._made[unit.task.id, unit.epoch]
-        return found if isinstance(found, Evidence) else None
+        """Return a unit's evidence, which is made; None if it could not be."""
+        future = self._made[unit.task.id, unit.epoch]
+        return None if isinstance(future.exception(), GtaError) else future.result()
 
     async def evidence(self, unit: WorkflowUnit) -> Evidence:
-        """Return a unit's evidence, or raise the error of making it."""
-        found = self._made[unit.task.id, unit.epoch]
-        if isinstance(found, GtaError):
-            raise found
-        return found
+        """Return a unit's evidence as soon as it is made, or raise the error of making it."""
+        return await asyncio.wrap_future(self._made[unit.task.id, unit.epoch])
 
     def picture(self, digest: str) -> bytes:
         """Return a picture of the evidence."""

@@ -1,7 +1,10 @@
-"""Judges a stored run: renders the evidence of every unit once, then asks each judge in turn."""
+"""Judges a stored run: asks each judge in turn, while the evidence of the next units is rendered.
+
+Evidence is rendered once for all judges.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -35,7 +38,7 @@ from gta_bench.running.shards import (
     explain_failure,
     report_progress,
 )
-from gta_bench.running.stopping import check_stop, run_async
+from gta_bench.running.stopping import check_stop, run_async, run_beside
 from gta_bench.runs.directory import begin_progress, judge_folder_name, progress_folder
 from gta_bench.runs.store import StorePath, disk_full_hint, explain_store_errors, lock_folder
 from gta_bench.runs.verdicts import append_verdicts, read_judges, read_verdicts, record_judge
@@ -152,15 +155,22 @@ def judge_run(
     opened = models or [open_judge_model(one, judging) for one in judging.models]
     if backend is not INLINE:
         _refuse_functions(opened)
-        # Render missing evidence in parts, so that it is found below.
-        tasks = _by_task(units)
-        table = _lease(tasks, dict.fromkeys(tasks, 1.0), backend, _JudgeNames)
-        render = partial(_render_part, run, judging.settings)
-        with explain_failure(partial(_safe, run)):
-            backend.run(render, table, at_once=min(backend.places, len(tasks)), tick=int)
-    spending = Spending(judging.settings.budget)
-    evidence = run_async(prepare_evidence(run, units.values(), judging.settings))
     judges = open_judges(judging, opened)
+    with _make_ahead(run, units.values(), judging.settings, backend) as evidence:
+        yield from _ask_in_turn(run, judging, judges, units, evidence, watching, backend)
+
+
+def _ask_in_turn(
+    run: StorePath,
+    judging: Judging,
+    judges: Sequence[Judge],
+    units: Mapping[str, WorkflowUnit],
+    evidence: MadeEvidence | None,
+    watching: Watching,
+    backend: Backend,
+) -> Iterator[JudgedBy]:
+    spending = Spending(judging.settings.budget)
+    count_open = partial(_open_leaves, run, units, evidence, judging.settings)
     for chosen, judge in zip(judging.models, judges, strict=True):
         # Two commands with the same judge would pay for the same leaves.
         what = f"asking {judge.name} about {run}"
@@ -170,7 +180,7 @@ def judge_run(
                 copy_clear_scores(
                     run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
                 )
-            before = _open_leaves(run, units, evidence, judge)
+            before = count_open(judge)
             if before:
                 with watching(judge.name) as listener:
                     _ask(
@@ -188,7 +198,7 @@ def judge_run(
             elif not read_judges(run).of(judge.name):
                 record_judge(run, judge_entry(judge, datetime.now(UTC)))
         wanted = sum(before.values())
-        left = sum(_open_leaves(run, units, evidence, judge).values())
+        left = sum(count_open(judge).values())
         yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
@@ -220,7 +230,7 @@ def _ask(
     judge: Judge,
     chosen: ChosenModel,
     units: dict[str, WorkflowUnit],
-    evidence: MadeEvidence,
+    evidence: MadeEvidence | None,
     judging: Judging,
     listener: Listener,
     backend: Backend,
@@ -252,7 +262,7 @@ def _ask(
     ):
         make = partial(RunPart, logs=logs, progress=progress, command=command, budget=call)
         work: WorkFunction
-        if backend is INLINE:
+        if evidence is not None:
             work = partial(
                 _judge, run, judge, units, evidence, judging.settings, spending, listener=listener
             )
@@ -271,13 +281,6 @@ def _safe(run: StorePath) -> str:
         f"All verdicts so far are safe in {run}{disk_full_hint(run)}; run the same command again "
         "to get the rest."
     )
-
-
-class _JudgeNames(NamedTuple):
-    """A lease of units whose evidence is rendered."""
-
-    name: str
-    tasks: tuple[str, ...]
 
 
 def _by_task(units: Mapping[str, WorkflowUnit]) -> dict[str, list[str]]:
@@ -304,11 +307,6 @@ def _lease(
     return LeaseTable(expected, make=make_lease, places=backend.places)
 
 
-def _render_part(run: StorePath, settings: Settings, lease: _JudgeNames) -> None:
-    units = _units_of(run, lease.tasks)
-    run_async(prepare_evidence(run, units.values(), settings))
-
-
 def _judge_part(
     run: StorePath, judging: Judging, chosen: ChosenModel, name: str, count: Call, part: RunPart
 ) -> None:
@@ -317,8 +315,9 @@ def _judge_part(
     model = open_judge_model(chosen, judging)
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     spending = SharedSpending(judging.settings.budget, count)
-    evidence = run_async(prepare_evidence(run, units.values(), judging.settings))
-    _judge(run, judge, units, evidence, judging.settings, spending, part)
+    with _make_ahead(run, units.values(), judging.settings) as evidence:
+        assert evidence is not None
+        _judge(run, judge, units, evidence, judging.settings, spending, part)
 
 
 def _units_of(run: StorePath, names: Sequence[str]) -> dict[str, WorkflowUnit]:
@@ -339,14 +338,27 @@ def open_judge_model(chosen: ChosenModel, judging: Judging) -> Model:
 
 
 def _open_leaves(
-    run: StorePath, units: Mapping[str, WorkflowUnit], evidence: MadeEvidence, judge: Judge
+    run: StorePath,
+    units: Mapping[str, WorkflowUnit],
+    evidence: MadeEvidence | None,
+    settings: Settings,
+    judge: Judge,
 ) -> dict[str, int]:
-    """Count the leaves without a score by the judge, for the units that have any."""
+    """Count the leaves without a score by the judge, for the units that have any.
+
+    Scores count for the evidence that they were given for, so it must be made.
+    """
     known = read_verdicts(run)
-    counts = {
-        name: pending_leaves(unit.task, evidence.made(unit), judge, epoch=unit.epoch, known=known)
-        for name, unit in units.items()
-    }
+    begun = {(key.task, key.epoch) for key in known if key.judge == judge.name}
+    with_scores = [unit for unit in units.values() if (unit.task.id, unit.epoch) in begun]
+    if evidence is None:
+        evidence = run_async(prepare_evidence(run, with_scores, settings))
+    else:
+        run_async(evidence.wait(with_scores))
+    counts = {}
+    for name, unit in units.items():
+        shown = evidence.made(unit) if (unit.task.id, unit.epoch) in begun else None
+        counts[name] = pending_leaves(unit.task, shown, judge, epoch=unit.epoch, known=known)
     return {name: count for name, count in counts.items() if count}
 
 
@@ -355,10 +367,28 @@ async def prepare_evidence(
 ) -> MadeEvidence:
     """Return the evidence of these units, rendering what is missing."""
     source = RunEvidence(run, settings)
-    evidence = MadeEvidence(source)
-    async with source.ready():
-        await evidence.make(units)
+    evidence = MadeEvidence(source, units)
+    await _make(source, evidence)
     return evidence
+
+
+async def _make(source: RunEvidence, evidence: MadeEvidence) -> None:
+    async with source.ready():
+        await evidence.make()
+
+
+@contextmanager
+def _make_ahead(
+    run: StorePath, units: Collection[WorkflowUnit], settings: Settings, backend: Backend = INLINE
+) -> Iterator[MadeEvidence | None]:
+    """Make the evidence of these units while the block asks judges; elsewhere, workers do that."""
+    if backend is not INLINE:
+        yield None
+        return
+    source = RunEvidence(run, settings)
+    evidence = MadeEvidence(source, units)
+    with run_beside(_make(source, evidence)):
+        yield evidence
 
 
 def _judge(

@@ -71,6 +71,33 @@ def run_async(work: Coroutine[Any, Any, _Value]) -> _Value:
         raise
 
 
+@contextmanager
+def run_beside(work: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Run a coroutine in a thread with a loop of its own, and cancel it at the end of the block.
+
+    Its error is raised there, before one of the block, which may only follow from it.
+    """
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError, Exception):
+            loop.run_until_complete(task)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
+        if not task.cancelled():
+            task.result()
+
+
 async def _stoppable(work: Coroutine[Any, Any, _Value]) -> _Value:
     stop_this_loop()
     return await work
