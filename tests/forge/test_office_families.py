@@ -127,3 +127,23 @@ def test_a_page_lists_the_confirmed_events_of_a_room_by_date() -> None:
         wanted = [one for one in events if (one["Room"], one["Status"]) == (room, "confirmed")]
         assert sorted(rows) == sorted([*one.values()][:4] for one in wanted)
         assert all(first[0] < second[0] for first, second in pairwise(rows))
+
+
+def test_workbooks_look_like_careful_work() -> None:
+    """Seen on the printed golds: heads beside their numbers, shares as text, a plain total."""
+    files = make_task(FAMILIES["sales"], Order("public", "t", 1), 1).gold["with-shares"].files
+    book = openpyxl.load_workbook(io.BytesIO(files["summary.xlsx"]))
+    rows = [*book["Summary"].iter_rows()]
+    assert [cell.alignment.horizontal for cell in rows[0]] == [None, "right", "right"]
+    assert all(isinstance(row[2].value, float) for row in rows[1:])
+    assert [cell.number_format for cell in rows[1]] == ["General", "#,##0.00", "0.0%"]
+    assert book["Total"]["B1"].font.bold
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_report_with_a_long_table_has_its_chart_on_the_next_page(level: TaskLevel) -> None:
+    """The last heading stood alone on a second page."""
+    for work in forge("report", level).gold.values():
+        document = docx.Document(io.BytesIO(work.files["report.docx"]))
+        breaks = [one.paragraph_format.page_break_before for one in document.paragraphs]
+        assert (True in breaks) == (level == 3)

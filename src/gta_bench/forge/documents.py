@@ -34,6 +34,7 @@ GRAY: Final = "595959"
 BLACK: Final = "262626"
 PALE: Final = "EEF2F6"
 WHITE: Final = "FFFFFF"
+LINE: Final = "BFBFBF"
 # python-pptx has no types for these.
 _paint: Final[Any] = RGBColor.from_string
 _ChartData: Final[Any] = CategoryChartData
@@ -49,6 +50,7 @@ class Head(NamedTuple):
 
     text: str
     level: int = 1
+    new_page: bool = False
 
 
 class WordTable(NamedTuple):
@@ -100,16 +102,21 @@ def draw_bars(
     bars: tuple[tuple[str, float], ...],
     *,
     color: str = BLUE,
+    size: tuple[float, float] = (6.4, 3.4),
+    text: int = 9,
     lying: bool = False,
 ) -> bytes:
-    """Return a bar chart as PNG, in the font that comes with matplotlib."""
+    """Return a bar chart as PNG, in the font that comes with matplotlib.
+
+    `size` is in inches and `text` in points.
+    """
     font = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
-    plain, strong = (FontProperties(fname=font, size=size) for size in (9, 12))
+    plain, strong = (FontProperties(fname=font, size=one) for one in (text, text + 3))
     labels, values = [name for name, _ in bars], [value for _, value in bars]
     data = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        figure = Figure(figsize=(6.4, 3.4), dpi=150, layout="constrained")
+        figure = Figure(figsize=size, dpi=150, layout="constrained")
         axes = figure.add_subplot()
         drawn = (axes.barh if lying else axes.bar)(labels, values, color=f"#{color}")
         if lying:
@@ -145,13 +152,15 @@ def write_document(title: str, *blocks: WordBlock, color: str = BLUE) -> bytes:
         font.element.rPr.rFonts.attrib.pop(qn("w:hAnsiTheme"), None)
         if style != "Normal":
             font.color.rgb = WordColor.from_string(color)
+    _find(document.styles["Title"].element, "w:bottom").set(qn("w:color"), color)
     page = document.sections[0]
-    page.top_margin = page.bottom_margin = WordInches(0.8)
+    page.top_margin = page.bottom_margin = WordInches(0.7)
     document.add_paragraph(title, style="Title")
     for block in blocks:
         match block:
             case Head():
-                document.add_heading(block.text, block.level)
+                head = document.add_heading(block.text, block.level)
+                head.paragraph_format.page_break_before = block.new_page or None
             case WordTable():
                 _add_table(document, block, color)
             case WordPicture():
@@ -165,6 +174,7 @@ def write_document(title: str, *blocks: WordBlock, color: str = BLUE) -> bytes:
 
 def _add_table(document: Any, grid: WordTable, color: str) -> None:
     table = document.add_table(0, len(grid.rows[0]), style="Table Grid")
+    _draw_lines(table._tbl.tblPr)
     for number, row in enumerate(grid.rows):
         for at, (cell, value) in enumerate(zip(table.add_row().cells, row, strict=True)):
             paragraph = cell.paragraphs[0]
@@ -178,7 +188,30 @@ def _add_table(document: Any, grid: WordTable, color: str) -> None:
                 _shade(cell, PALE)
             if at:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
-    document.add_paragraph()
+    gap = document.add_paragraph()
+    gap.paragraph_format.space_after = WordPt(0)
+    gap.paragraph_format.line_spacing = WordPt(6)
+
+
+def _draw_lines(table: Any) -> None:
+    """Give a table gray lines, and let its edge meet the margin instead of its text."""
+    lines = OxmlElement("w:tblBorders")
+    for side in ("top", "left", "bottom", "right", "insideH", "insideV"):
+        line = OxmlElement(f"w:{side}")
+        for name, value in (("val", "single"), ("sz", "4"), ("color", LINE)):
+            line.set(qn(f"w:{name}"), value)
+        lines.append(line)
+    indent = OxmlElement("w:tblInd")
+    indent.set(qn("w:w"), "110")
+    indent.set(qn("w:type"), "dxa")
+    # The order of the schema: the indent, the lines, then the layout and the look.
+    at = next(n for n, one in enumerate(table) if one.tag in (qn("w:tblLayout"), qn("w:tblLook")))
+    table[at:at] = [indent, lines]
+
+
+def _find(element: Any, name: str) -> Any:
+    """Return the first element with a name below another one."""
+    return next(element.iter(qn(name)))
 
 
 def _shade(cell: Any, color: str) -> None:
@@ -240,13 +273,14 @@ def _add_content(page: Any, slide: ForgedSlide, color: str) -> None:
             _fill(page, (0.85, top + 0.1, 0.09, 0.36), color)
             _write(page, (1.05, top, 4.9, 0.56), [point], size=18, color=BLACK)
     if slide.table is not None:
-        rows = len(slide.table.rows)
-        _add_grid(page, slide.table, (0.85, 6.7 - 0.4 * rows, 5, 0.4 * rows), color)
+        top = 2.05 + 0.62 * len(slide.points)
+        height = min(0.5 * len(slide.table.rows), 6.6 - top)
+        _add_grid(page, slide.table, (0.85, top, 5, height), color)
     match slide.shown:
         case DeckChart():
             _add_chart(page, slide.shown, color)
         case WordPicture():
-            place = map(Inches, (6.2, 2.3, 6.6))
+            place = map(Inches, (6.2, 1.7, 6.6))
             shape = page.shapes.add_picture(io.BytesIO(slide.shown.data), *place)
             shape._element.nvPicPr.cNvPr.set("descr", slide.shown.about)
 

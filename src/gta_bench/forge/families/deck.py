@@ -97,7 +97,7 @@ class _Plan:
         names, values = zip(*self.units, strict=True)
         if not self.drawn:
             return slide._replace(shown=DeckChart(AXIS, names, values))
-        picture = draw_bars(AXIS, self.units, color=GREEN)
+        picture = draw_bars(AXIS, self.units, color=GREEN, size=(6.6, 4.9), text=13)
         return slide._replace(shown=WordPicture(picture, f"Bar chart: {AXIS.lower()}"))
 
 
@@ -112,7 +112,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         cover=(company, f"Presented by {speaker}"),
         sections=sections,
         chart_title=next(one.title for one in sections if one.title in SALES),
-        units=tuple(zip(dice.sample(PRODUCTS, products), values, strict=True)),
+        units=tuple(zip(map(str.capitalize, dice.sample(PRODUCTS, products)), values, strict=True)),
     )
     shown = dice.sample(sections, count) if level > 2 else sections
     cover = ForgedSlide(plan.title, plan.cover)

@@ -61,13 +61,15 @@ def attribute(tag: str, name: str) -> str:
 '''
 STYLE: Final = """
 body { font-family: Arial, sans-serif; margin: 0; color: #222; background: #f6f5f1; }
-header { background: #264653; color: #fff; padding: 2rem; }
+header { background: #264653; color: #fff;
+  padding: 2rem max(1rem, calc((100% - 56rem) / 2)); }
 header h1 { margin: 0 0 .6rem; }
 nav a { color: #fff; margin-right: 1.2rem; }
 main { max-width: 56rem; margin: 1.5rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; background: #fff; }
 th, td { padding: .5rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }
 th { background: #2a9d8f; color: #fff; cursor: pointer; }
+th::after { content: " \\2195"; opacity: .6; }
 td:nth-child(4), th:nth-child(4) { text-align: right; }
 figure { margin: 1rem 0; } img { width: 100%; border-radius: 6px; }
 figcaption { color: #555; font-size: .9rem; margin-top: .4rem; }

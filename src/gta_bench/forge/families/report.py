@@ -33,6 +33,7 @@ from gta_bench.forge.files import ForgedCell
 FILE: Final = "report.docx"
 QUARTERS: Final = ("Q1", "Q2", "Q3", "Q4")
 COUNTS: Final = {1: 4, 2: 6, 3: 9}
+ONE_PAGE: Final = 6
 HEADINGS: Final = (
     ("Summary", "At a glance", "Key results"),
     ("Results by region", "Regional results", "The regions compared"),
@@ -74,7 +75,8 @@ class _Plan:
         if self.rich:
             blocks.append(f"The report covers {len(self.bars)} regions and all four quarters.")
         blocks += [Head(second), f"{self.label} of the whole year, largest first.", self._table()]
-        blocks.append(Head(third))
+        # The chart of a long table does not fit below it, with what follows.
+        blocks.append(Head(third, new_page=len(self.bars) > ONE_PAGE))
         if self.rich:
             blocks.append(Head("How to read the chart", 2))
             blocks.append("The longer the bar, the larger the figure of the whole year.")
@@ -97,7 +99,8 @@ class _Plan:
     def _draw(self) -> WordPicture:
         title = f"{self.label} by region"
         color = GREEN if self.rich else BLUE
-        drawn = draw_bars(title, self.bars, color=color, lying=self.rich)
+        size = (6.4, 2.6) if self.rich else (6.4, 3.4)
+        drawn = draw_bars(title, self.bars, color=color, size=size, lying=self.rich)
         return WordPicture(drawn, f"Bar chart: {title.lower()}", CAPTION.format(self.label))
 
 
