@@ -1,4 +1,4 @@
-"""Families with pictures: structure, truth, bytes, and what checks decide."""
+"""Families with pictures, film and speech: structure, truth, bytes, and what checks decide."""
 
 import asyncio
 import io
@@ -18,12 +18,18 @@ from gta_bench.confine.probe import find_jail
 from gta_bench.datasets.folders import GroupEntry, build_task, read_task_file
 from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
 from gta_bench.forge.drawing import BLUES, SHAPES
-from gta_bench.forge.families import annotate, chart
+from gta_bench.forge.families import annotate, chart, clip, cut
 from gta_bench.forge.inside import boxes
 from gta_bench.forge.writing import Order, list_files, make_task, write_draft
 from gta_bench.records.verdicts import Scored
+from gta_bench.settings import Settings
+from gta_bench.tools.contract import Equipment
+from gta_bench.tools.recognition import make_recognition
+from tests.needs import needs
+from tests.tools.media_weights import fetch_moonshine
 
 PICTURES = {"annotate": annotate.FAMILY, "chart": chart.FAMILY}
+SPOKEN = {"clip": clip.FAMILY, "cut": cut.FAMILY}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,7 @@ def jail() -> Iterator[Jail]:
 
 
 def draw(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
-    return make_task(PICTURES[name], Order("public", "tests", level), number)
+    return make_task({**PICTURES, **SPOKEN}[name], Order("public", "tests", level), number)
 
 
 def leaf_names(draft: TaskDraft) -> set[str]:
@@ -192,3 +198,23 @@ async def decide_all(
         assert isinstance(verdict, Scored), verdict
         found.append((leaf.id, verdict.value))
     return found
+
+
+@pytest.mark.slow
+@needs("ffmpeg", "flite")
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", SPOKEN)
+def test_spoken_works_fail_exactly_the_leaves_that_they_break(
+    name: str, level: TaskLevel, jail: Jail, tmp_path: Path
+) -> None:
+    draft = draw(name, level)
+    check_structure(draft)
+    equipment = Equipment(Settings(), jail=jail, weights=fetch_moonshine())
+    assert find_exceptions(draft, jail, make_recognition(equipment), tmp_path) == []
+
+
+@pytest.mark.slow
+@needs("ffmpeg", "flite")
+@pytest.mark.parametrize("name", SPOKEN)
+def test_the_same_seed_speaks_the_same_bytes(name: str) -> None:
+    assert list(list_files(draw(name, 1), "a")) == list(list_files(draw(name, 1), "a"))
