@@ -1,13 +1,12 @@
-"""clip: scenes of a narrated film are cut out, and their title is read."""
+"""clip: scenes of a narrated film are cut out and joined, and a title is read."""
 
 import math
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from PIL import Image, ImageDraw
-
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.draft import (
+    CheckTable,
     TaskDice,
     TaskDraft,
     TaskFamily,
@@ -17,8 +16,6 @@ from gta_bench.forge.draft import (
     group,
     leaf,
 )
-from gta_bench.forge.drawing import WHITE, Color, encode_png, find_font, resize_png
-from gta_bench.forge.inside import write_check
 from gta_bench.forge.media import (
     Card,
     Notice,
@@ -29,25 +26,34 @@ from gta_bench.forge.media import (
     join_sounds,
     keep_silent,
 )
+from gta_bench.forge.scenery import SKIES, draw_clouds, draw_place
 
 FILE: Final = "clip.mp4"
 INPUT: Final = "film.mp4"
 SIZES: Final = {1: 3, 2: 4, 3: 6}
 SLACK: Final = 0.5  # seconds by which a clip may be longer or shorter
-GROUNDS: Final[tuple[Color, ...]] = (
-    (30, 58, 110), (20, 90, 84), (110, 44, 60), (84, 56, 120), (70, 74, 84), (120, 78, 24),
-)  # fmt: skip
-FRAMES: Final = ((480, 270), (512, 288), (640, 360))
+FRAMES: Final = ((384, 216), (448, 252), (480, 270))
 SMALL: Final = (320, 180)
 
 
 class Scene(NamedTuple):
-    """A card with a title, and the voice that is heard with it, filled up with silence."""
+    """A picture with a title, and the voice that is heard with it, filled up with silence."""
 
     title: str
     notice: Notice
     card: Card
     sound: Sound
+    start: float
+
+    @property
+    def seconds(self) -> float:
+        """The length."""
+        return self.card.seconds
+
+    @property
+    def end(self) -> float:
+        """When the next scene begins."""
+        return self.start + self.seconds
 
 
 @dataclass(frozen=True)
@@ -57,104 +63,113 @@ class _Plan:
     cards: tuple[Card, ...]
     sound: Sound
     title: str
+    size: tuple[int, int] | None = None
 
     def build(self) -> Work:
         """Write the clip and the answer."""
-        return Work({FILE: encode_film(self.cards, self.sound)}, f'The title is "{self.title}".')
-
-    def resize(self, size: tuple[int, int]) -> "_Plan":
-        """Return a plan with the same cards in another size."""
-        cards = (Card(resize_png(card.picture, size), card.seconds) for card in self.cards)
-        return replace(self, cards=tuple(cards))
-
-
-def draw_card(size: tuple[int, int], title: str, ground: Color) -> bytes:
-    """Return a title card as PNG."""
-    image = Image.new("RGB", size, ground)
-    canvas = ImageDraw.Draw(image)
-    width, height = size
-    canvas.rectangle((width // 4, height * 5 // 8, width * 3 // 4, height * 5 // 8 + 2), WHITE)
-    canvas.text((width // 2, height // 2), title, WHITE, find_font(height // 7), anchor="ms")
-    return encode_png(image)
+        film = encode_film(self.cards, self.sound, self.size)
+        return Work({FILE: film}, f'The clip begins with "{self.title}".')
 
 
 def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     """Make a task."""
     size = dice.choice(FRAMES)
-    count = SIZES[level]
-    titles, grounds = dice.places(count), dice.sample(GROUNDS, count)
-    scenes = [
-        _stage(notice, title, draw_card(size, title, ground))
-        for notice, title, ground in zip(draw_notices(dice, count), titles, grounds, strict=True)
-    ]
-    # The scene before is another one, and at level 3 the clip has two scenes.
-    first = dice.randrange(1, count - 1)
-    wanted = scenes[first : first + (2 if level == 3 else 1)]
-    start = sum(one.card.seconds for one in scenes[:first])
-    plan = _Plan(
-        tuple(one.card for one in wanted),
-        join_sounds([one.sound for one in wanted]),
-        wanted[0].title,
-    )
+    scenes = _stage(dice, size, draw_notices(dice, SIZES[level]))
+    # Never the first scene: the one before it is another one. At level 3, a later scene comes
+    # first, and there is one between the two.
+    first = dice.randrange(1, len(scenes) - 1)
+    wanted = [scenes[first]]
+    if level == 3:
+        first = dice.randrange(3, len(scenes))
+        wanted = [scenes[first], scenes[dice.randrange(1, first - 1)]]
+    plan = _join(wanted, [one.card.seconds for one in wanted])
     film = encode_film([one.card for one in scenes], join_sounds([one.sound for one in scenes]))
     cut = Work(
-        {FILE: cut_film(film, start, plan.sound.seconds)},
-        f"{plan.title} stands on the card at the beginning of the clip.",
+        {FILE: cut_film(film, [(one.start, one.end) for one in wanted])},
+        f"{plan.title} is the title at the beginning of the clip.",
     )
     return TaskDraft(
-        request=_ask(dice, level, scenes, first, start),
+        request=_ask(dice, level, len(scenes), wanted),
         category="Creative Design & Expressive Generation",
         tools=("SpeechToText", "VideoOCR", "VideoClip"),
         inputs={INPUT: film},
         deliverables={FILE: "mp4"},
-        nodes=_score(wanted, plan.sound.seconds, size),
+        nodes=_score(wanted, size),
         gold={"rebuilt": plan.build(), "cut": cut},
-        wrong=_break(plan, scenes[first - 1]),
-        cheat={"still": Work({FILE: _show_still(wanted[0].notice)})},
-        checks={"film.py": write_check("film", SIZE=size)},
+        wrong=_break(plan, wanted, scenes[0]),
+        cheat={"still": Work({FILE: _show_still(dice)})},
     )
 
 
-def _stage(notice: Notice, title: str, picture: bytes) -> Scene:
-    """Return a scene of half or whole seconds, whose voice begins and ends within it."""
-    seconds = math.ceil(2 * (notice.sound.seconds + 0.7)) / 2
-    rest = keep_silent(seconds - 0.3 - notice.sound.seconds)
-    sound = join_sounds([keep_silent(0.3), notice.sound, rest])
-    return Scene(title, notice, Card(picture, seconds), sound)
+def _stage(dice: TaskDice, size: tuple[int, int], notices: list[Notice]) -> list[Scene]:
+    """Return scenes of half or whole seconds, whose voices begin and end within them."""
+    skies = dice.sample(SKIES, len(notices))
+    scenes: list[Scene] = []
+    start = 0.0
+    for notice, place, sky in zip(notices, dice.places(len(notices)), skies, strict=True):
+        title = f"{place} {notice.topic.capitalize()}"
+        seconds = math.ceil(2 * (notice.sound.seconds + 0.7)) / 2
+        rest = keep_silent(seconds - 0.3 - notice.sound.seconds)
+        sound = join_sounds([keep_silent(0.3), notice.sound, rest])
+        card = Card(draw_place(dice, size, title, sky), draw_clouds(dice, size), seconds)
+        scenes.append(Scene(title, notice, card, sound, start))
+        start += seconds
+    return scenes
 
 
-def _show_still(notice: Notice) -> bytes:
-    """Return a film of one second without sound, in a small size."""
-    return encode_film([Card(draw_card((160, 90), notice.topic, WHITE), 1)], None)
+def _join(scenes: list[Scene], lengths: list[float]) -> _Plan:
+    """Return a plan of scenes that have these lengths."""
+    cards = [one.card._replace(seconds=each) for one, each in zip(scenes, lengths, strict=True)]
+    sounds = [
+        join_sounds([one.sound, keep_silent(max(0.0, each - one.seconds))]).cut(0, each)
+        for one, each in zip(scenes, lengths, strict=True)
+    ]
+    return _Plan(tuple(cards), join_sounds(sounds), scenes[0].title)
 
 
-def _ask(dice: TaskDice, level: TaskLevel, scenes: list[Scene], first: int, start: float) -> str:
-    scene = scenes[first]
-    end = start + scene.card.seconds
+def _show_still(dice: TaskDice) -> bytes:
+    """Return a film of one second without title and sound, in a small size."""
+    small = (160, 90)
+    picture = draw_place(dice, small, "", SKIES[0])
+    return encode_film([Card(picture, draw_clouds(dice, small), 1)], None)
+
+
+def _ask(dice: TaskDice, level: TaskLevel, count: int, wanted: list[Scene]) -> str:
+    first, last = wanted[0], wanted[-1]
     which = {
-        1: f"the part from second {start:g} to second {end:g}, which is one scene",
-        2: f"the scene whose voice tells people to take {scene.notice.thing} along",
-        3: "two scenes in one piece: the one whose voice tells people to take "
-        f"{scene.notice.thing} along, and the one that follows it",
+        1: f"the part from second {first.start:g} to second {first.end:g}, which is one scene",
+        2: f"the scene whose voice mentions {first.notice.thing}",
+        3: "two scenes joined into one clip: first the one whose voice mentions "
+        f"{first.notice.thing}, then the one whose voice mentions {last.notice.thing}",
     }[level]
     opening = dice.choice(
         (
-            f"inputs/{INPUT} has {len(scenes)} scenes, each with a title card and a voice. We need "
-            f"{which}.",
-            f"From the film inputs/{INPUT}, please cut {which}. The film has {len(scenes)} scenes, "
-            "and each has a title card and a voice.",
+            f"inputs/{INPUT} has {count} scenes, each with a title and a voice. We need {which}.",
+            f"From the film inputs/{INPUT}, please cut {which}. The film has {count} scenes, and "
+            "each has a title and a voice.",
+            f"For our website, we want {which}, taken from inputs/{INPUT}. That film has {count} "
+            "scenes, each with a title and a voice.",
         )
     )
+    whole = "both scenes complete" if level == 3 else "complete"
     return (
-        f"{opening} Deliver it as {FILE}, complete and without parts of other scenes (up to "
+        f"{opening} Deliver it as {FILE}, {whole} and without parts of other scenes (up to "
         f"{SLACK:g} s more or less is fine), in the size of the film and with its sound. In your "
-        "answer, give the title on the card with which the clip begins."
+        "answer, give the title that is shown where the clip begins."
     )
 
 
-def _score(wanted: list[Scene], seconds: float, size: tuple[int, int]) -> tuple[GroupEntry, ...]:
+def _score(wanted: list[Scene], size: tuple[int, int]) -> tuple[GroupEntry, ...]:
     clip = {"file": FILE}
+    seconds = sum(one.seconds for one in wanted)
     words = [word for one in wanted for word in one.notice.words]
+    shows: list[CheckTable] = []
+    start = 0.0
+    for one in wanted:
+        at = start + one.seconds / 2
+        shows.append({"is": "media.shows", **clip, "at": at, "all": [one.title]})
+        start += one.seconds
+    scenes = "scene that was" if len(wanted) == 1 else "two scenes that were"
     return (
         group(
             "clip",
@@ -162,48 +177,50 @@ def _score(wanted: list[Scene], seconds: float, size: tuple[int, int]) -> tuple[
                  {"is": "media.facts", **clip, "video": True,
                   "seconds": {"min": seconds - SLACK, "max": seconds + SLACK}}),
             leaf("size", f"The picture of {FILE} has {size[0]} x {size[1]} pixels.",
-                 {"is": "python", "run": "checks/film.py:has_size"}),
+                 {"is": "media.facts", **clip, "width": {"min": size[0], "max": size[0]},
+                  "height": {"min": size[1], "max": size[1]}}),
             leaf("sound", f"{FILE} has sound, and most of it is not silent.",
                  {"is": "media.facts", **clip, "audio": True, "silence": 0.5}),
-            leaf("part", f"The voice in {FILE} is that of the scene that was asked for.",
-                 {"is": "media.says", **clip, "all": [*words], "least": len(words) - 1}, weight=2,
+            leaf("picture", f"{FILE} shows the {scenes} asked for"
+                 f"{', in that order' if len(wanted) > 1 else ''}.", *shows, weight=2),
+            leaf("voice", f"The voice in {FILE} is that of the {scenes} asked for.",
+                 {"is": "media.says", **clip, "all": [*words], "least": 2 * len(wanted)}, weight=2,
                  needs=("sound",)),
             weight=4,
         ),
-        group("answer", leaf("title", "The answer gives the title on the card with which the clip "
+        group("answer", leaf("title", "The answer gives the title that is shown where the clip "
               "begins.", {"is": "answer.contains", "all": [wanted[0].title]})),
     )  # fmt: skip
 
 
-def _break(plan: _Plan, other: Scene) -> dict[str, Wrong]:
-    seconds = plan.sound.seconds
-    *cards, last = plan.cards
-    longer = replace(
-        plan,
-        cards=(*cards, Card(last.picture, last.seconds + 2)),
-        sound=join_sounds([plan.sound, keep_silent(2)]),
-    )
-    filled = join_sounds([other.sound, keep_silent(max(0.0, seconds - other.sound.seconds))])
+def _break(plan: _Plan, wanted: list[Scene], other: Scene) -> dict[str, Wrong]:
+    lengths = [one.seconds for one in wanted]
+    # Another scene in the length of the first one, so that only what it shows and says is wrong.
+    strange = replace(_join([other, *wanted[1:]], lengths), title=plan.title)
     made = {
-        "too-long": (longer, ("seconds",)),
-        "too-small": (plan.resize(SMALL), ("size",)),
-        "muted": (replace(plan, sound=keep_silent(seconds)), ("sound", "part")),
-        "other-scene": (
-            replace(plan, cards=(Card(other.card.picture, seconds),), sound=filled.cut(0, seconds)),
-            ("part",),
+        "too-long": (
+            replace(_join(wanted, [*lengths[:-1], lengths[-1] + 2]), title=plan.title),
+            ("seconds",),
         ),
+        "too-small": (replace(plan, size=SMALL), ("size",)),
+        "muted": (replace(plan, sound=keep_silent(sum(lengths))), ("sound", "voice")),
+        "other-scene": (strange, ("picture", "voice")),
+        "other-picture": (replace(plan, cards=strange.cards), ("picture",)),
         "other-title": (replace(plan, title=other.title), ("title",)),
     }
+    if len(wanted) > 1:
+        swapped = _join(wanted[::-1], lengths[::-1])
+        made["order-swapped"] = (replace(swapped, title=plan.title), ("picture",))
     return {name: Wrong(one.build(), breaks, "rebuilt") for name, (one, breaks) in made.items()}
 
 
 FAMILY: Final = TaskFamily(
     "clip",
-    "scenes of a narrated film are cut out, and their title is read",
+    "scenes of a narrated film are cut out and joined, and a title is read",
     (
         "3 scenes, of which one is cut by given times",
         "4 scenes, of which one is found by what the voice says",
-        "6 scenes, of which two in a row are found by what the voice says",
+        "6 scenes, of which two are found by what the voice says and joined in another order",
     ),
     make,
     needs=("ffmpeg", "flite"),

@@ -127,7 +127,7 @@ def _score(notices: list[Notice], at: int, start: float) -> tuple[GroupEntry, ..
 
 def _break(plan: _Plan, other: Notice, both: Sound) -> dict[str, Wrong]:
     seconds = plan.sound.seconds
-    half = [plan.sound.cut(0, 0.45 * seconds), keep_silent(0.55 * seconds)]
+    half = [plan.sound.cut(0, 0.35 * seconds), keep_silent(0.65 * seconds)]
     longer = join_sounds([plan.sound, keep_silent(3)])
     # The neighbor in the length of the notice, so that only the words are wrong.
     filled = join_sounds([other.sound, keep_silent(max(0.0, seconds - other.sound.seconds))])
