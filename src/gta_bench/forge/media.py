@@ -48,7 +48,7 @@ class Notice(NamedTuple):
     topic: str
     day: str
     thing: str
-    sound: "Sound"
+    sound: "ForgedSound"
 
     @property
     def words(self) -> list[str]:
@@ -56,7 +56,7 @@ class Notice(NamedTuple):
         return [self.topic, self.day, self.thing]
 
 
-class Sound(NamedTuple):
+class ForgedSound(NamedTuple):
     """Samples of 16 bits at `RATE`, one channel."""
 
     samples: "array.array[int]"
@@ -66,9 +66,9 @@ class Sound(NamedTuple):
         """The length."""
         return len(self.samples) / RATE
 
-    def cut(self, start: float, end: float) -> "Sound":
+    def cut(self, start: float, end: float) -> "ForgedSound":
         """Return the part between two times."""
-        return Sound(self.samples[round(start * RATE) : round(end * RATE)])
+        return ForgedSound(self.samples[round(start * RATE) : round(end * RATE)])
 
     def encode(self) -> bytes:
         """Return it as WAV."""
@@ -81,21 +81,21 @@ class Sound(NamedTuple):
         return data.getvalue()
 
 
-def join_sounds(sounds: Sequence[Sound]) -> Sound:
+def join_sounds(sounds: Sequence[ForgedSound]) -> ForgedSound:
     """Return sounds one after the other."""
     joined = array.array("h")
     for one in sounds:
         joined.extend(one.samples)
-    return Sound(joined)
+    return ForgedSound(joined)
 
 
-def keep_silent(seconds: float) -> Sound:
+def keep_silent(seconds: float) -> ForgedSound:
     """Return silence."""
-    return Sound(array.array("h", bytes(2 * round(seconds * RATE))))
+    return ForgedSound(array.array("h", bytes(2 * round(seconds * RATE))))
 
 
 @lru_cache(64)
-def speak(words: str, voice: Voice) -> Sound:
+def speak(words: str, voice: Voice) -> ForgedSound:
     """Return words as flite speaks them, from the first sound to the last."""
     made = run_program(["flite", "-voice", voice, "-t", words, "-o", "said.wav"])
     with wave.open(io.BytesIO(made["said.wav"])) as file:
@@ -103,7 +103,7 @@ def speak(words: str, voice: Voice) -> Sound:
             raise EnvironmentProblem(f"flite's voice {voice} does not speak at {RATE} Hz.")
         samples = array.array("h", file.readframes(file.getnframes()))
     loud = [at for at, one in enumerate(samples) if abs(one) > QUIET]
-    return Sound(samples[loud[0] : loud[-1] + 1])
+    return ForgedSound(samples[loud[0] : loud[-1] + 1])
 
 
 def draw_notices(dice: TaskDice, count: int) -> list[Notice]:
@@ -127,7 +127,7 @@ def run_ffmpeg(arguments: Sequence[str], inputs: Mapping[str, bytes], output: st
     return run_program([*start, *arguments, *EXACT, output], inputs)[output]
 
 
-def encode_mp3(sound: Sound) -> bytes:
+def encode_mp3(sound: ForgedSound) -> bytes:
     """Return a sound as MP3."""
     arguments = ("-i", "../inputs/sound.wav", "-c:a", "libmp3lame", "-b:a", "64k")
     return run_ffmpeg(arguments, {"sound.wav": sound.encode()}, "made.mp3")
@@ -142,19 +142,21 @@ class Card(NamedTuple):
 
 
 def encode_film(
-    cards: Sequence[Card], sound: Sound | None, size: tuple[int, int] | None = None
+    cards: Sequence[Card], sound: ForgedSound | None, size: tuple[int, int] | None = None
 ) -> bytes:
     """Return cards one after the other as MP4, with a sound, and scaled if there is a size."""
     inputs: dict[str, bytes] = {}
     arguments: list[str] = []
     chains: list[str] = []
     for number, card in enumerate(cards):
-        for name, picture in ((f"{number}.png", card.picture), (f"{number}-sky.png", card.clouds)):
-            inputs[name] = picture
-            show = ("-threads", "1", "-framerate", str(FRAMES), "-loop", "1")
-            arguments += [*show, "-t", f"{card.seconds:.2f}", "-i", f"../inputs/{name}"]
+        for layer, picture in enumerate((card.picture, card.clouds)):
+            inputs[name := f"{number}-{layer}.png"] = picture
+            arguments += ["-threads", "1", "-framerate", str(FRAMES), "-i", f"../inputs/{name}"]
+            # Repeated as a frame, because reading the file again for each one takes longer.
+            still = f"loop=-1:1,trim=duration={card.seconds:.2f}[{name}]"
+            chains.append(f"[{2 * number + layer}:v]{still}")
         drift = f"overlay=x=(W-w)*t/{card.seconds:.2f}:y=0,fade=t=in:d={FADE}"
-        chains.append(f"[{2 * number}:v][{2 * number + 1}:v]{drift}[part{number}]")
+        chains.append(f"[{number}-0.png][{number}-1.png]{drift}[part{number}]")
     if sound is not None:
         inputs["sound.wav"] = sound.encode()
         arguments += ["-i", "../inputs/sound.wav"]

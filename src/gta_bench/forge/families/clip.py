@@ -18,8 +18,8 @@ from gta_bench.forge.draft import (
 )
 from gta_bench.forge.media import (
     Card,
+    ForgedSound,
     Notice,
-    Sound,
     cut_film,
     draw_notices,
     encode_film,
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
     title: str
     notice: Notice
     card: Card
-    sound: Sound
+    sound: ForgedSound
     start: float
 
     @property
@@ -61,7 +61,7 @@ class _Plan:
     """What a clip shows and lets hear, and what the answer names."""
 
     cards: tuple[Card, ...]
-    sound: Sound
+    sound: ForgedSound
     title: str
     size: tuple[int, int] | None = None
 

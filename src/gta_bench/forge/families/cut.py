@@ -15,8 +15,8 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.media import (
+    ForgedSound,
     Notice,
-    Sound,
     draw_notices,
     encode_mp3,
     join_sounds,
@@ -36,7 +36,7 @@ START: Final = 0.7  # seconds by which the start may be off
 class _Plan:
     """What a part lets hear, and where the answer says that it begins."""
 
-    sound: Sound
+    sound: ForgedSound
     start: float
     packed: bool = True
     short: bool = False
@@ -125,7 +125,7 @@ def _score(notices: list[Notice], at: int, start: float) -> tuple[GroupEntry, ..
     )  # fmt: skip
 
 
-def _break(plan: _Plan, other: Notice, both: Sound) -> dict[str, Wrong]:
+def _break(plan: _Plan, other: Notice, both: ForgedSound) -> dict[str, Wrong]:
     seconds = plan.sound.seconds
     half = [plan.sound.cut(0, 0.35 * seconds), keep_silent(0.65 * seconds)]
     longer = join_sounds([plan.sound, keep_silent(3)])
