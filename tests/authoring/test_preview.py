@@ -118,6 +118,7 @@ NEEDED = {
     "image.facts": "width = { min = 2 }",
     "image.text": 'all = ["x"]',
     "media.facts": "audio = true",
+    "media.shows": 'at = 1.5, all = ["x"]',
     "media.says": 'all = ["x"]',
     "zip.members": 'all = ["x"]',
     "answer.contains": 'all = ["x"]',

@@ -136,6 +136,7 @@ FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "file.not_input", "file": "copy.bin"}, "found a copy of an input, wanted work of its"),
     ({"is": "doc.size", "file": "doc.docx", "words": {"min": 99}}, "10 words, wanted at least 99"),
     ({"is": "image.text", "file": "sales.csv", "all": ["x"]}, "csv, not a picture"),
+    ({"is": "media.shows", "file": "sales.csv", "at": 0, "all": ["x"]}, "csv, not audio or video"),
     ({"is": "media.says", "file": "sales.csv", "all": ["x"]}, "csv, not audio or video"),
     ({"is": "text.contains", "file": "doc.docx", "all": ["grew"], "none": ["north"]}, "'north'"),
     ({"is": "text.contains", "file": "doc.docx", "all": ["Grew"], "case": True}, "no 'Grew'"),
@@ -226,7 +227,7 @@ def test_a_check_fails_and_says_what_it_found(
 def test_every_kind_has_code_a_true_and_a_false_example() -> None:
     assert list(DECIDERS) == list(CHECKS)
     # Those that need a program or a model, and those of an author, have tests of their own.
-    elsewhere = {"html.opens", "image.text", "media.facts", "media.says", "python"}
+    elsewhere = {"html.opens", "image.text", "media.facts", "media.shows", "media.says", "python"}
     assert {*CHECKS} - {check["is"] for check in HOLDS} == elsewhere
     assert {*CHECKS} - {check["is"] for check, _ in FAILS} == {"python"}
 
@@ -242,6 +243,7 @@ def test_length_streams_and_silence_of_media(jail: Jail, tmp_path: Path) -> None
     sound = {"is": "media.facts", "file": "tone.wav"}
     for good in (
         {**film, "video": True, "audio": False, "seconds": {"min": 1.9, "max": 2.1}},
+        {**film, "width": {"min": 64, "max": 64}, "height": {"max": 48}},
         {**sound, "audio": True, "video": False, "silence": 0.1},
     ):
         assert points(decide(work, good)) == 10
@@ -249,6 +251,8 @@ def test_length_streams_and_silence_of_media(jail: Jail, tmp_path: Path) -> None
         ({**film, "audio": True}, "found no audio, wanted audio"),
         ({**film, "silence": 0.5}, "found no audio"),
         ({**film, "seconds": {"min": 3}}, "2 seconds, wanted at least 3"),
+        ({**film, "width": {"min": 65}}, "64 pixels of width, wanted at least 65"),
+        ({**sound, "height": {"min": 1}}, "0 pixels of height"),
     ]
     for check, says in bad:
         verdict = decide(work, check)

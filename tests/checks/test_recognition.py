@@ -1,10 +1,12 @@
 """Text on pictures and speech: real models where they decide, and what happens without them."""
 
 import asyncio
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageStat
 
 from gta_bench.checks.decide import decide_leaf
 from gta_bench.checks.delivery import CheckedWork, Recognition
@@ -60,6 +62,38 @@ def test_speech_is_heard(jail: Jail) -> None:
     assert found(work, {**SPEECH, "all": ["succeed"]})[1].endswith("wanted 'succeed'")
     assert found(work, {**SPEECH, "none": ["fail again"]})[0] == 0
     assert found(work, {**SPEECH, "none": ["gain"]})[0] == 10, "a part of a word is no word"
+
+
+@needs("ffmpeg")
+def test_text_of_a_film_is_read_at_its_time(jail: Jail, tmp_path: Path) -> None:
+    """The stand-in for recognition says how bright the frame is, which rises with its time."""
+    calls = []
+
+    async def read_picture(data: bytes) -> str:
+        calls.append(data)
+        with Image.open(io.BytesIO(data)) as frame:
+            return "dark" if ImageStat.Stat(frame.convert("L")).mean[0] < 110 else "bright"
+
+    async def hear(data: bytes, path: str) -> str:
+        raise AssertionError
+
+    files = {"a.wav": tone(tmp_path, "a.wav"), "film.mp4": counting_film(tmp_path, "film.mp4")}
+    work = deliver(files, jail, recognition=Recognition(read_picture, hear))
+    film = {"is": "media.shows", "file": "film.mp4"}
+    assert found(work, {**film, "at": 0, "all": ["dark"]})[0] == 10
+    assert found(work, {**film, "at": 1.8, "all": ["bright"]})[0] == 10
+    assert found(work, {**film, "at": 1.8, "all": ["dark", "bright"], "least": 1})[0] == 10
+    assert len(calls) == 2, "what was read once is kept"
+    assert found(work, {**film, "at": 0, "all": ["bright"]}) == (
+        0,
+        "film.mp4, second 0: found 'dark', wanted 'bright'",
+    )
+    assert found(work, {**film, "at": 9, "all": ["dark"]}) == (
+        0,
+        "film.mp4: no frame can be decoded at second 9",
+    )
+    sound = {**film, "file": "a.wav", "at": 0, "all": ["dark"]}
+    assert found(work, sound) == (0, "a.wav: has no film")
 
 
 @needs("ffmpeg")

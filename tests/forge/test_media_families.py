@@ -1,29 +1,39 @@
-"""Families with pictures: structure, truth, bytes, and what checks decide."""
+"""Families with pictures, film and speech: structure, truth, bytes, and what checks decide."""
 
+import array
 import asyncio
 import io
 import json
+import wave
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageStat
 
+from gta_bench.authoring.lint import lint
 from gta_bench.checks.decide import decide_leaf
 from gta_bench.checks.delivery import CheckedWork, Recognition
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.probe import find_jail
-from gta_bench.datasets.folders import GroupEntry, build_task, read_task_file
-from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
-from gta_bench.forge.drawing import BLUES, SHAPES
-from gta_bench.forge.families import annotate, chart
+from gta_bench.content.media import probe_media, read_frame
+from gta_bench.datasets.folders import GroupEntry, LeafEntry, build_task, read_task_file
+from gta_bench.errors import EnvironmentProblem
+from gta_bench.forge import media
+from gta_bench.forge.draft import LEVELS, TaskDice, TaskDraft, TaskLevel, Work
+from gta_bench.forge.drawing import BLUES, SHAPES, encode_png
+from gta_bench.forge.families import annotate, chart, clip, cut
 from gta_bench.forge.inside import boxes
+from gta_bench.forge.scenery import SKIES, draw_clouds, draw_place
 from gta_bench.forge.writing import Order, list_files, make_task, write_draft
+from gta_bench.records.checks import AnswerContains, MediaShows
 from gta_bench.records.verdicts import Scored
+from tests.needs import needs
 
 PICTURES = {"annotate": annotate.FAMILY, "chart": chart.FAMILY}
+SPOKEN = {"clip": clip.FAMILY, "cut": cut.FAMILY}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +43,7 @@ def jail() -> Iterator[Jail]:
 
 
 def draw(name: str, level: TaskLevel, number: int = 1) -> TaskDraft:
-    return make_task(PICTURES[name], Order("public", "tests", level), number)
+    return make_task({**PICTURES, **SPOKEN}[name], Order("public", "tests", level), number)
 
 
 def leaf_names(draft: TaskDraft) -> set[str]:
@@ -192,3 +202,130 @@ async def decide_all(
         assert isinstance(verdict, Scored), verdict
         found.append((leaf.id, verdict.value))
     return found
+
+
+@pytest.fixture
+def no_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stand-in for flite that hums, and one for ffmpeg whose file is a digest of its inputs."""
+
+    def run(argv: tuple[str, ...], inputs: tuple[tuple[str, bytes], ...]) -> dict[str, bytes]:
+        if argv[0] == "flite":
+            loud = 1000 + int.from_bytes(sha256(argv[4].encode()).digest()[:2]) // 4
+            hum = media.ForgedSound(array.array("h", [loud]) * (len(argv[4]) * 1000))
+            return {argv[-1]: hum.encode()}
+        return {argv[-1]: sha256(repr((argv, inputs)).encode()).digest()}
+
+    monkeypatch.setattr(media, "_run_once", run)
+    media.speak.cache_clear()
+    yield
+    media.speak.cache_clear()
+
+
+@pytest.mark.usefixtures("no_programs")
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", SPOKEN)
+def test_a_spoken_task_breaks_every_leaf_and_is_without_findings(
+    name: str, level: TaskLevel, tmp_path: Path
+) -> None:
+    draft = draw(name, level)
+    check_structure(draft)
+    works = [*draft.gold.values(), *(one.work for one in draft.wrong.values())]
+    assert len({repr(work) for work in works}) == len(works), "two works are the same"
+    assert draft.request == draw(name, level).request
+    write_draft(draft, tmp_path, "task")
+    found = lint([tmp_path / "task"]).findings
+    # T04 says that the input is no film: it is the stand-in for one.
+    assert [one for one in found if one.severity != "note" and one.check != "T04"] == []
+
+
+@pytest.mark.usefixtures("no_programs")
+@pytest.mark.parametrize("name", SPOKEN)
+def test_another_number_gives_another_film_and_other_words(name: str) -> None:
+    drafts = [draw(name, 1, number) for number in range(1, 6)]
+    assert len({repr(one.inputs) for one in drafts}) == 5
+    assert len({one.request[:9] for one in drafts}) > 1
+
+
+@pytest.mark.usefixtures("no_programs")
+def test_level_3_joins_two_scenes_against_their_order() -> None:
+    for number in range(1, 4):
+        draft = draw("clip", 3, number)
+        (leaf,) = (one for one in find_leaves(draft) if one.id == "picture")
+        first, second = leaf.checks
+        assert isinstance(first, MediaShows) and isinstance(second, MediaShows)
+        (title,) = (one.checks[0] for one in find_leaves(draft) if one.id == "title")
+        assert isinstance(title, AnswerContains)
+        assert first.at < second.at and first.all == title.all != second.all
+        assert draft.wrong["order-swapped"].breaks == ("picture",)
+
+
+def find_leaves(draft: TaskDraft) -> list[LeafEntry]:
+    groups = [one for one in draft.nodes if isinstance(one, GroupEntry)]
+    return [leaf for one in groups for leaf in one.leaf]
+
+
+def test_sounds_are_cut_and_joined_by_the_sample() -> None:
+    hum = media.ForgedSound(array.array("h", range(16_000)))
+    part = hum.cut(0.25, 0.5)
+    assert (part.seconds, part.samples[0], part.samples[-1]) == (0.25, 4000, 7999)
+    joined = media.join_sounds([part, media.keep_silent(0.1)])
+    assert joined.seconds == 0.35 and not any(joined.samples[4000:])
+    with wave.open(io.BytesIO(joined.encode())) as file:
+        assert (file.getframerate(), file.getnframes()) == (media.RATE, 5600)
+
+
+def test_a_place_is_drawn_in_its_size_and_the_same_for_the_same_dice() -> None:
+    first, again, other = (
+        draw_place(TaskDice(key), (384, 216), "Harbor Museum", SKIES[0]) for key in ("a", "a", "b")
+    )
+    assert first == again != other
+    assert Image.open(io.BytesIO(first)).size == (384, 216)
+    clouds = Image.open(io.BytesIO(draw_clouds(TaskDice("a"), (384, 216))))
+    assert clouds.mode == "RGBA" and clouds.width > 384 > clouds.height
+
+
+@needs("ffmpeg")
+def test_a_film_is_made_and_its_parts_are_joined(jail: Jail) -> None:
+    """Red for one second, then blue for two: their parts change places."""
+    clear = encode_png(Image.new("RGBA", (96, 20), (255, 255, 255, 0)))
+    cards = [
+        media.Card(encode_png(Image.new("RGB", (64, 48), color)), clear, seconds)
+        for color, seconds in (((200, 0, 0), 1.0), ((0, 0, 200), 2.0))
+    ]
+    film = media.encode_film(cards, media.keep_silent(3))
+    media._run_once.cache_clear()
+    assert media.encode_film(cards, media.keep_silent(3)) == film
+    parts = media.cut_film(film, [(1.5, 3.0), (0.5, 1.0)])
+    found = asyncio.run(probe_media(parts, jail))
+    assert found.seconds == pytest.approx(2, abs=0.1) and found.audio and found.video
+    assert (found.video.width, found.video.height) == (64, 48)
+    assert [find_color(parts, jail, at) for at in (0.5, 1.4, 1.8)] == ["blue", "blue", "red"]
+    small = asyncio.run(probe_media(media.encode_film(cards, None, (32, 24)), jail))
+    assert small.audio is None and small.video and small.video.width == 32
+
+
+def find_color(film: bytes, jail: Jail, seconds: float) -> str:
+    frame = Image.open(io.BytesIO(asyncio.run(read_frame(film, jail, seconds))))
+    red, _, blue = ImageStat.Stat(frame.convert("RGB")).mean
+    return "red" if red > blue else "blue"
+
+
+@needs("ffmpeg")
+def test_a_program_that_is_missing_or_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentProblem, match=r"ffmpeg failed: .*no-such-file"):
+        media.run_ffmpeg(("-i", "no-such-file"), {}, "made.mp4")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(EnvironmentProblem, match=r"needs flite: apt install flite$"):
+        media.run_program(["flite", "-t", "nobody said this"])
+
+
+@needs("ffmpeg", "flite")
+def test_the_same_words_give_the_same_bytes() -> None:
+    made = []
+    for _ in range(2):
+        media.speak.cache_clear()
+        media._run_once.cache_clear()
+        said = media.speak("The library is open.", "slt")
+        made.append((said, media.encode_mp3(said)))
+    assert made[0] == made[1]
+    assert 0.8 < made[0][0].seconds < 3 and media.speak("The library is open.", "rms") != made[0][0]

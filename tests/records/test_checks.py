@@ -21,11 +21,13 @@ CHECK: TypeAdapter[Any] = TypeAdapter(LeafCheck)
         ("xlsx.cell", {"at": "A1"}, "give at least one of `equals`, `formula`"),
         ("xlsx.cell", {"at": "1A", "equals": 1}, "String should match pattern"),
         ("image.facts", {}, "give at least one of `width`, `height`, `not_blank`"),
-        ("media.facts", {}, "give at least one of `seconds`, `video`, `audio`, `silence`"),
+        ("media.facts", {}, "one of `seconds`, `width`, `height`, `video`, `audio`, `silence`"),
         ("zip.members", {}, "give at least one of `all`, `none`"),
         ("text.regex", {"pattern": "a", "min": "1"}, "valid integer"),
         ("text.language", {"language": "xx"}, "Input should be 'ar'"),
         ("image.text", {"all": ["x"], "least": 2}, "more than the number of texts in `all`"),
+        ("media.shows", {"at": 1, "all": ["x"], "least": 2}, "more than the number of texts"),
+        ("media.shows", {"at": -1, "all": ["x"]}, "greater than or equal to 0"),
         ("media.says", {}, "give at least one of `all`, `none`"),
         ("media.says", {"none": ["x"], "least": 1}, "more than the number of texts in `all`"),
         ("json.path", {"path": "a"}, "String should match pattern"),
@@ -63,7 +65,7 @@ def test_a_check_survives_logs_which_have_lists() -> None:
 
 
 def test_every_kind_says_when_it_holds() -> None:
-    assert len(CHECKS) == 28
+    assert len(CHECKS) == 29
     for kind in CHECKS.values():
         assert (kind.__doc__ or "").startswith("Holds if")
 

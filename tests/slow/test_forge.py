@@ -10,12 +10,17 @@ from gta_bench.forge.catalog import FAMILIES
 from gta_bench.forge.draft import TaskFamily
 from gta_bench.forge.writing import Order, forge_tasks
 from tests.cli.test_run import gta
+from tests.needs import require_programs
+from tests.tools.media_weights import fetch_moonshine
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda one: one.name)
 def test_two_tasks_from_the_forge_to_the_report(family: TaskFamily, tmp_path: Path) -> None:
+    if "flite" in family.needs:
+        require_programs("ffmpeg", "flite")
+        fetch_moonshine()  # its checks hear what is said
     tasks, run = tmp_path / "tasks", tmp_path / "run"
     forge_tasks([family], Order("public", "slow", 1), 2, tasks)
     piloted = gta("task", "pilot", tasks, "--no-judge", "--out", tmp_path / "pilot")

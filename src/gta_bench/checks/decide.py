@@ -46,6 +46,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "image.facts": documents.check_image,
     "image.text": recognition.check_image_text,
     "media.facts": documents.check_media,
+    "media.shows": recognition.check_shows,
     "media.says": recognition.check_says,
     "html.opens": documents.check_page,
     "html.links": documents.check_links,

@@ -15,7 +15,7 @@ from gta_bench.content.identify import Identity, identify
 from gta_bench.content.images import ImageContent, read_image
 from gta_bench.content.kinds import KINDS
 from gta_bench.content.libreoffice import convert, missing_office
-from gta_bench.content.media import MediaInfo, probe_media
+from gta_bench.content.media import MediaInfo, probe_media, read_frame
 from gta_bench.content.members import ZipContent, read_zip
 from gta_bench.content.needs import require
 from gta_bench.content.office import normalize_package
@@ -245,6 +245,21 @@ class CheckedWork:
             return await recognition.read_picture(shown.previews[0].data)
 
         return await self._once("pictured text", file, recognize)
+
+    async def film_text(self, file: CheckedFile, seconds: float) -> str:
+        """Return the text that recognition reads on the frame of a film at a time."""
+        content = await self.read(file)
+        if not isinstance(content, MediaInfo):
+            raise ToolError(f"is {file.identity.kind}, not audio or video")
+        if content.video is None:
+            raise ToolError("has no film")
+        recognition = self._need_recognition()
+
+        async def recognize() -> str:
+            frame = await read_frame(file.data, self.jail, seconds, longest_side=PICTURE_SIDE)
+            return await recognition.read_picture(frame)
+
+        return await self._once(f"text at {seconds}", file, recognize)
 
     async def speech(self, file: CheckedFile) -> str:
         """Return the words that recognition hears in a recording."""

@@ -302,7 +302,7 @@ async def check_image(check: kinds.ImageFacts, work: CheckedWork) -> Outcome:
 
 
 async def check_media(check: kinds.MediaFacts, work: CheckedWork) -> Outcome:
-    """Length, streams and share of silence."""
+    """Length, size, streams and share of silence."""
     file = work.find(check.file)
     content = await work.read(file)
     if not isinstance(content, MediaInfo):
@@ -312,7 +312,13 @@ async def check_media(check: kinds.MediaFacts, work: CheckedWork) -> Outcome:
         if wanted is not None and wanted != there:
             return Outcome(False, file.path, f"{name}" if there else f"no {name}",
                            name if wanted else f"no {name}")  # fmt: skip
-    outside = _find_outside(file.path, ("seconds", content.seconds or 0.0, check.seconds))
+    film = content.video
+    outside = _find_outside(
+        file.path,
+        ("seconds", content.seconds or 0.0, check.seconds),
+        ("pixels of width", film.width if film else 0, check.width),
+        ("pixels of height", film.height if film else 0, check.height),
+    )
     if outside is not None:
         return outside
     if check.silence is not None:
@@ -321,7 +327,7 @@ async def check_media(check: kinds.MediaFacts, work: CheckedWork) -> Outcome:
         share = (await measure_sound(file.data, work.jail, content)).silent
         wanted = f"at most {check.silence:.0%}"
         return Outcome(share <= check.silence, file.path, f"{share:.0%} silence", wanted)
-    return Outcome(True, file.path, "the wanted length and streams")
+    return Outcome(True, file.path, "the wanted length, size and streams")
 
 
 def _references(file: CheckedFile, text: str) -> References:

@@ -1,4 +1,4 @@
-"""Checks of what recognition reads on a picture and hears in a recording."""
+"""Checks of what recognition reads on a picture or film and hears in a recording."""
 
 import re
 import unicodedata
@@ -13,10 +13,20 @@ from gta_bench.records import checks as kinds
 async def check_image_text(check: kinds.ImageText, work: CheckedWork) -> Outcome:
     """Texts on a picture. Recognition loses spaces and marks, so only letters and digits count."""
     file = work.find(check.file)
-    seen = await work.picture_text(file)
+    return _find_letters(check, file.path, await work.picture_text(file))
+
+
+async def check_shows(check: kinds.MediaShows, work: CheckedWork) -> Outcome:
+    """Texts on the frame of a film that is shown at a time, read as on a picture."""
+    file = work.find(check.file)
+    seen = await work.film_text(file, check.at)
+    return _find_letters(check, f"{file.path}, second {check.at:g}", seen)
+
+
+def _find_letters(check: kinds.ImageText | kinds.MediaShows, where: str, seen: str) -> Outcome:
     letters = "".join(_split_words(seen))
     missing = [one for one in check.all if "".join(_split_words(one)) not in letters]
-    return _count(file.path, seen, check.all, missing, check.least)
+    return _count(where, seen, check.all, missing, check.least)
 
 
 async def check_says(check: kinds.MediaSays, work: CheckedWork) -> Outcome:

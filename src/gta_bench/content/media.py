@@ -299,8 +299,7 @@ async def read_video(
         raise ToolError("The file has no video, only audio.")
     times = await _read_frame_times(data, jail)
     choice = Choice(times, choose_evenly(times, min(frames, MOST_FRAMES)), info.start)
-    fit = f"'min(iw,{longest_side})':'min(ih,{longest_side})'"
-    scale = f"scale={fit}:force_original_aspect_ratio=decrease"
+    scale = _fit(longest_side)
     files: Mapping[str, bytes] = {}
     if choice.is_dense(pixels=info.video.width * info.video.height):
         files = (await _run_ffmpeg(_decode_once(choice, scale), data, jail)).files
@@ -317,6 +316,23 @@ async def read_video(
         frames=tuple(FilmFrame(at, choice.seconds(at), jpeg) for at, jpeg in pairs if jpeg),
         missing=tuple(choice.seconds(at) for at, jpeg in pairs if not jpeg),
     )
+
+
+async def read_frame(
+    data: bytes, jail: Jail, seconds: float, *, longest_side: int = LONGEST_SIDE
+) -> bytes:
+    """Return the frame of a video that is shown at a time, as JPEG and scaled to fit."""
+    argv = [*QUIET, "-ss", f"{seconds:.3f}", *FROM_SOURCE, "-map", "0:V:0", "-frames:v", "1"]
+    argv += ["-vf", _fit(longest_side), *QUALITY, "-update", "1", "frame.jpg"]
+    result = await _run_ffmpeg(argv, data, jail)
+    if not result.files.get("frame.jpg"):
+        raise ToolError(f"no frame can be decoded at second {seconds:g}")
+    return result.files["frame.jpg"]
+
+
+def _fit(longest_side: int) -> str:
+    fit = f"'min(iw,{longest_side})':'min(ih,{longest_side})'"
+    return f"scale={fit}:force_original_aspect_ratio=decrease"
 
 
 async def probe_media(data: bytes, jail: Jail) -> MediaInfo:

@@ -107,7 +107,8 @@ class TaskFamily(NamedTuple):
     about: str
     levels: tuple[str, str, str]
     make: Callable[[TaskDice, TaskLevel], TaskDraft]
-    # Programs besides Python that making or checking it needs: libreoffice, chromium, ffmpeg.
+    # Programs besides Python that making or checking it needs: libreoffice, chromium,
+    # ffmpeg, flite.
     needs: tuple[str, ...] = ()
 
 

@@ -52,12 +52,6 @@ def encode_png(image: Image.Image) -> bytes:
     return data.getvalue()
 
 
-def resize_png(png: bytes, size: tuple[int, int]) -> bytes:
-    """Return a picture in another size."""
-    with Image.open(io.BytesIO(png)) as image:
-        return encode_png(image.resize(size))
-
-
 def draw_bars(title: str, axis: Axis, labels: Sequence[str], series: Sequence[BarSeries]) -> bytes:
     """Return a bar chart as PNG: lines with numbers, and a legend if there are several series."""
     image = Image.new("RGB", (960, 600), WHITE)

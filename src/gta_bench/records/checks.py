@@ -360,18 +360,38 @@ class ImageText(_FileCheck):
 
 
 class MediaFacts(_FileCheck):
-    """Holds if audio or video has that length and streams, and at most that share of silence."""
+    """Holds if audio or video has that length, size, streams, and at most that share of silence."""
 
     check: Literal["media.facts"] = Field(alias="is")
     seconds: WantedRange | None = None
+    width: WantedRange | None = Field(None, description="Of the film, in pixels.")
+    height: WantedRange | None = Field(None, description="Of the film, in pixels.")
     video: bool | None = None
     audio: bool | None = None
     silence: Annotated[float, Field(ge=0, le=1)] | None = None
 
     @model_validator(mode="after")
     def _check_given(self) -> Self:
-        if (self.seconds, self.video, self.audio, self.silence) == (None,) * 4:
-            raise ValueError("give at least one of `seconds`, `video`, `audio`, `silence`")
+        names = ("seconds", "width", "height", "video", "audio", "silence")
+        if all(getattr(self, name) is None for name in names):
+            listed = ", ".join(f"`{name}`" for name in names)
+            raise ValueError(f"give at least one of {listed}")
+        return self
+
+
+class MediaShows(_FileCheck):
+    """Holds if a film shows all texts of `all`, or so many, at a time in seconds."""
+
+    check: Literal["media.shows"] = Field(alias="is")
+    at: Tolerance = Field(description="Seconds after the beginning of the film.")
+    all: Texts
+    least: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many texts of `all` are enough; recognition makes mistakes."
+    )
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        _check_least(self.least, self.all)
         return self
 
 
@@ -452,7 +472,8 @@ OurCheck = (
     | TextContains | TextRegex | TextNoPlaceholder | TextLanguage
     | DocHeading | DocSize | DocParts
     | TableShape | TableValue | TableSum | TableOrder | TableSame
-    | XlsxCell | XlsxNoErrors | JsonPath | ImageFacts | ImageText | MediaFacts | MediaSays
+    | XlsxCell | XlsxNoErrors | JsonPath | ImageFacts | ImageText
+    | MediaFacts | MediaShows | MediaSays
     | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | PythonCheck
 )  # fmt: skip
 
