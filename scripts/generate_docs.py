@@ -23,7 +23,7 @@ from gta_bench.cli import app
 from gta_bench.confine.limits import MIB
 from gta_bench.datasets.folders import task_schema
 from gta_bench.datasets.pinned import Receipt
-from gta_bench.forge.catalog import FAMILIES
+from gta_bench.forge.catalog import ATOMIC_FAMILIES, FAMILIES
 from gta_bench.metrics.table import METRICS
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.checks import CHECKS
@@ -252,6 +252,16 @@ def _families() -> str:
     ]
     for one in FAMILIES.values():
         parts.append(f"| `{one.name}` | {' | '.join([one.about, *one.levels])} |")
+    parts += [
+        "",
+        "Atomic families give questions about pictures in the layout of GTA-Atomic. Each was",
+        "solved on the real tools before it was written.",
+        "",
+        "| family | asks for | level 1 | level 2 | level 3 |",
+        "|---|---|---|---|---|",
+    ]
+    for atomic in ATOMIC_FAMILIES.values():
+        parts.append(f"| `{atomic.name}` | {' | '.join([atomic.about, *atomic.levels])} |")
     return "\n".join([*parts, ""])
 
 

@@ -56,6 +56,8 @@ def test_what_is_no_gap_is_refused_in_a_line(runs: Path, tmp_path: Path) -> None
     silent = runs / "silent"
     swapped = gta("compare", "--gap", old, new, silent / "new", silent / "old")
     assert "must have the same tasks" in str(swapped.exception)
+    paired = gta("compare", "--gap", old, silent / "old")
+    assert "have 12 tasks in common, so their scores are paired" in str(paired.exception)
     shutil.copytree(old, tmp_path / "copy")
     assert "same run" in str(gta("compare", "--gap", old, tmp_path / "copy").exception)
 

@@ -47,10 +47,10 @@ def test_a_folder_has_one_seed_level_and_key(tmp_path: Path) -> None:
     for other in (Order("public", "8", 1), Order("public", "7", 2), Order("train", "7", 1)):
         with pytest.raises(UsageError, match="forged with other options"):
             forge_tasks(SALES, other, 1, tmp_path / "a")
-    private = Order("private", "7", 1, b"one")
+    private = Order("private", "7", 1, b"one" * 6)
     forge_tasks(SALES, private, 1, tmp_path / "b")
     with pytest.raises(UsageError, match="forged with other options"):
-        forge_tasks(SALES, private._replace(secret=b"two"), 1, tmp_path / "b")
+        forge_tasks(SALES, private._replace(secret=b"two" * 6), 1, tmp_path / "b")
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="is not empty"):
@@ -59,7 +59,7 @@ def test_a_folder_has_one_seed_level_and_key(tmp_path: Path) -> None:
 
 def test_private_tasks_depend_on_their_key_and_do_not_reveal_it(tmp_path: Path) -> None:
     secret = b"a long secret of the operator"
-    orders = [Order("private", "7", 1, one) for one in (secret, b"another")]
+    orders = [Order("private", "7", 1, one) for one in (secret, b"another secret of somebody")]
     first, second = (make_task(SALES[0], one, 1) for one in orders)
     assert first.inputs != second.inputs
     forge_tasks(SALES, orders[0], 1, tmp_path / "a")
@@ -74,8 +74,10 @@ def test_private_tasks_depend_on_their_key_and_do_not_reveal_it(tmp_path: Path) 
 
 def test_mistakes_are_refused_in_a_line(tmp_path: Path) -> None:
     for seed in ("", "a/b", "x" * 21, "../7"):
-        with pytest.raises(UsageError, match="is not 1 to 20 letters and digits"):
+        with pytest.raises(UsageError, match="is not 1 to 20 letters, digits and underscores"):
             Order("public", seed, 1).check()
+    with pytest.raises(UsageError, match="The key has 3 characters, which can be guessed"):
+        Order("private", "7", 1, b"abc").check()
     with pytest.raises(UsageError, match=r"no family 'sale'; did you mean 'sales'\?"):
         find_families(["sale"])
     assert find_families(["all", "sales"]) == [*FAMILIES.values()]
@@ -94,7 +96,7 @@ def test_the_command_lists_writes_and_continues(tmp_path: Path) -> None:
 
 
 def test_the_key_of_a_private_set_is_read_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text("secret\n")
+    (tmp_path / "key").write_text("secret" * 6 + "\n")
     wanted = ("forge", "sales", "--seed", "7", "--namespace", "private", "--out", tmp_path / "a")
     assert "--key-file" in str(gta(*wanted).exception)
     assert gta(*wanted, "--key-file", tmp_path / "key").exit_code == 0

@@ -6,6 +6,7 @@ import pytest
 from gta_bench.records.ceiling import TaskErrors
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.ceiling import (
+    LEAST_TASKS,
     JudgedShare,
     JudgeErrors,
     correct_share,
@@ -70,7 +71,12 @@ def test_a_score_is_never_below_0_or_above_100() -> None:
 def test_a_judge_that_is_no_better_than_chance_corrects_nothing() -> None:
     assert correct_share(share(50), errors(0.5, 0.5)) == "blind"
     assert correct_share(share(50), errors(0.3, 0.6)) == "blind"
-    assert correct_share(share(50), errors(1.0, 1.0, tasks=2)) == "blind", "too few tasks to know"
+
+
+@pytest.mark.parametrize("judge", [(1.0, 1.0), (0.85, 0.9), (0.5, 0.5)])
+def test_few_tasks_correct_nothing_and_say_nothing_of_the_judge(judge: tuple[float, float]) -> None:
+    for tasks in (2, 4, LEAST_TASKS - 1):
+        assert correct_share(share(50), errors(*judge, tasks=tasks)) == "few"
 
 
 def test_verdicts_that_no_true_score_explains_are_not_corrected() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gta_bench.decisions.comparison import list_measured
-from gta_bench.errors import RunError, UsageError
+from gta_bench.errors import RunError, UsageError, format_count
 from gta_bench.metrics.comparability import find_cautions, find_refusals
 from gta_bench.records.comparison import ComparedRun, Gap, GapMetric
 from gta_bench.records.statistics import Interval
@@ -36,7 +36,14 @@ def find_gap(runs: Sequence[ComparedRun]) -> Gap:
     for one, two in pairwise(runs):
         if reasons := find_refusals(one, two, paired=False):
             raise RunError(f"{one.name} and {two.name} cannot be compared: {'; '.join(reasons)}.")
-    gap = _find_gap(runs[0], runs[1])
+    one, two = runs[:2]
+    common = {*one.manifest.spec.tasks} & {*two.manifest.spec.tasks}
+    if common and one.manifest.dataset_digest == two.manifest.dataset_digest:
+        raise UsageError(
+            f"{one.name} and {two.name} have {format_count(len(common), 'task')} in common, so "
+            "their scores are paired. Compare them without a gap."
+        )
+    gap = _find_gap(one, two)
     if len(runs) == 2:
         return gap
     for one, two in ((runs[0], runs[2]), (runs[1], runs[3])):

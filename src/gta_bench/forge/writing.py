@@ -25,6 +25,8 @@ from gta_bench.records.base import Record
 ABOUT: Final = "forge.json"
 LICENSE: Final = "CC0-1.0"
 _SEED: Final = re.compile(r"[A-Za-z0-9_]{1,20}")
+# Bytes of a key: fewer could be found by trying.
+_LEAST_KEY: Final = 16
 _CHECK: Final = "the key of a private namespace"
 ForgedKind = Literal["workflow", "atomic"]
 
@@ -75,11 +77,18 @@ class Order(NamedTuple):
     def check(self) -> None:
         """Raise UsageError for a seed that cannot be part of a name, and for a missing secret."""
         if not _SEED.fullmatch(self.seed):
-            raise UsageError(f"The seed {self.seed!r} is not 1 to 20 letters and digits.")
+            raise UsageError(
+                f"The seed {self.seed!r} is not 1 to 20 letters, digits and underscores."
+            )
         if (self.namespace == "private") != bool(self.secret):
             raise UsageError(
                 "The namespace private needs a key (`gta forge --key-file FILE`), and no other one "
-                "has a key."
+                "has a key. An empty file is none."
+            )
+        if self.secret and len(self.secret) < _LEAST_KEY:
+            raise UsageError(
+                f"The key has {len(self.secret)} characters, which can be guessed: use 32 random "
+                "ones, such as those of `openssl rand -hex 32`."
             )
 
 

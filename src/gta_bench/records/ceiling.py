@@ -15,7 +15,7 @@ from gta_bench.records.statistics import Interval
 CeilingBy = Literal["all", "file", "leaf", "file and leaf"]
 # Why a score cannot be corrected. `blind`: the judge does not tell broken leaves from intact ones.
 # `apart`: no true score explains how many leaves the judge passed.
-CorrectionProblem = Literal["blind", "apart"]
+CorrectionProblem = Literal["few", "blind", "apart"]
 
 
 class ErrorRates(Record):

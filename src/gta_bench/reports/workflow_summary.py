@@ -24,6 +24,7 @@ from gta_bench.reports.summary import (
     usage_text,
 )
 from gta_bench.reports.tables import Table, dollars, format_number, with_interval
+from gta_bench.statistics.ceiling import LEAST_TASKS
 
 # The columns with one judge's scores of a set of units.
 GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")
@@ -44,7 +45,8 @@ CEILING_HEADING: Final = (
 )
 CEILING_TEXT_COLUMNS: Final = (0, 1, 7)
 PROBLEMS: Final[Mapping[CorrectionProblem, str]] = {
-    "blind": "not corrected: the judge is not better than chance, or the ceiling has too few tasks",
+    "few": f"not corrected: the ceiling has wrong or right works of fewer than {LEAST_TASKS} tasks",
+    "blind": "not corrected: the judge is not clearly better than chance",
     "apart": "not corrected: no true score explains these verdicts, so the judge errs otherwise on "
     "these tasks than on those of the ceiling",
 }

@@ -25,6 +25,8 @@ from gta_bench.statistics.pooled import (
 from gta_bench.statistics.prediction import combine_margins
 
 LEVEL: Final = 0.95
+# With fewer tasks, nobody knows how much a judge errs: all right in 4 tasks says little.
+LEAST_TASKS: Final = 10
 
 
 class JudgeErrors(NamedTuple):
@@ -87,13 +89,15 @@ def correct_share(
 ) -> Interval | CorrectionProblem:
     """Return the share of leaves that hold, given what the judge passed and how often it errs.
 
-    Returns `blind` if the judge is not significantly better than chance, and `apart` if it passed
-    fewer leaves than if all were broken, or more than if none were, beyond all intervals.
+    Returns `few` if the judge's errors are known from fewer than LEAST_TASKS tasks, `blind` if it
+    is not significantly better than chance, and `apart` if it passed fewer leaves than if all were
+    broken, or more than if none were, beyond all intervals.
 
     >>> from gta_bench.records.ceiling import TaskErrors
     >>> from gta_bench.records.statistics import Interval
     >>> from gta_bench.statistics.pooled import Ratio
-    >>> rates = [TaskErrors(task=str(n), found=9, broken=10, passed=8, intact=10) for n in range(9)]
+    >>> one = TaskErrors(task="one", found=9, broken=10, passed=8, intact=10)
+    >>> rates = [one.model_copy(update={"task": str(number)}) for number in range(10)]
     >>> errors = measure_errors(rates)
     >>> assert errors is not None
     >>> found = correct_share(JudgedShare(Ratio([45] * 20, [100] * 20)), errors)
@@ -101,6 +105,8 @@ def correct_share(
     >>> round(found.estimate, 3)
     0.5
     """
+    if min(errors.sensitivity.n, errors.specificity.n) < LEAST_TASKS:
+        return "few"
     if errors.least_gain <= 0:
         return "blind"
     seen = compute_interval(share.score, level=level)
