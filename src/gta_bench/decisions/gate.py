@@ -304,15 +304,15 @@ def _find_flip(
     before, after = _mean(base), _mean(new)
     if before is None or after is None or abs(before - after) <= ROUNDING:
         return None
-    known = [(value, place) for place, value in enumerate(new, start=1) if value is not None]
-    worst = min(known)[1] if after < before else max(known)[1]
+    sign = 1 if after < before else -1
+    known = [(sign * value, place) for place, value in enumerate(new, start=1) if value is not None]
     return GateFlip(
         task=task,
         leaf=leaf,
         base=scale * before,
         new=scale * after,
         base_repeats=_find_steadiness(base),
-        epoch=worst,
+        epoch=min(known)[1],
     )
 
 

@@ -70,8 +70,8 @@ def _state_figures(gate: Gate) -> str:
     text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {-gate.drop:+.2f}"
     if gate.low is not None and gate.high is not None:
         text += (
-            f"; the true change is not above {-gate.low:+.2f} and not below {-gate.high:+.2f} "
-            "(95 % each)"
+            f"; the true change is at least {-gate.high:+.2f} and at most {-gate.low:+.2f} (each "
+            "with 95 % confidence)"
         )
     else:
         text += f"; {gate.used} of {len(gate.tasks)} tasks used, in random order"
@@ -101,20 +101,18 @@ def list_remarks(gate: Gate) -> Iterator[str]:
 
 def flip_table(flips: Sequence[GateFlip], locate: Locate) -> Table:
     """Return flips with both values, whether BASE is flaky there, and where to look."""
-    return Table(
-        ("task", "leaf", "BASE", "NEW", "repeats of BASE", "look at"),
-        tuple(
-            (
-                one.task,
-                one.leaf or "-",
-                f"{one.base:.1f}",
-                f"{one.new:.1f}",
-                one.base_repeats,
-                locate(one),
-            )
-            for one in flips
-        ),
-    )
+    rows = [
+        (
+            one.task,
+            one.leaf or "-",
+            f"{one.base:.1f}",
+            f"{one.new:.1f}",
+            one.base_repeats,
+            locate(one),
+        )
+        for one in flips
+    ]
+    return Table(("task", "leaf", "BASE", "NEW", "repeats of BASE", "look at"), tuple(rows))
 
 
 def group_flips(gate: Gate) -> Iterator[tuple[str, Sequence[GateFlip]]]:
@@ -131,7 +129,6 @@ def group_flips(gate: Gate) -> Iterator[tuple[str, Sequence[GateFlip]]]:
 
 def format_gate_markdown(gate: Gate, locate: Locate) -> str:
     """Return the decision and the flips for a job summary or a comment on a pull request."""
-    found = dict(group_flips(gate))
     tasks = [one for one in gate.flips if one.leaf is None]
     worse = sum(one.worse for one in tasks)
     values = ["-", "-"]
@@ -143,12 +140,18 @@ def format_gate_markdown(gate: Gate, locate: Locate) -> str:
     )
     parts = [MARKER, f"## Gate: {_HEADLINES[gate.decision].lower()}", "", state_decision(gate), ""]
     parts += [markdown(summary), ""]
-    for title, flips in found.items():
-        parts += [f"### {title}", "", markdown(flip_table(flips[:FLIPS_IN_MARKDOWN], locate)), ""]
+    for title, flips in group_flips(gate):
+        shown = flip_table(flips[:FLIPS_IN_MARKDOWN], lambda one: _quote(locate(one)))
+        parts += [f"### {title}", "", markdown(shown), ""]
         if len(flips) > FLIPS_IN_MARKDOWN:
             parts += [f"And {len(flips) - FLIPS_IN_MARKDOWN} more.", ""]
     parts += [f"- {remark}" for remark in list_remarks(gate)]
     return "\n".join(parts) + "\n"
+
+
+def _quote(place: str) -> str:
+    """Return a command as code, and anything else as a link."""
+    return f"`{place}`" if " " in place else f"[open]({place})"
 
 
 def format_gate_junit(gate: Gate, locate: Locate, *, when: datetime) -> bytes:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate, optimize  # type: ignore[import-untyped]
+from scipy import optimize  # type: ignore[import-untyped]
 
 from gta_bench.records.gate import GateDecision
 
@@ -30,6 +30,9 @@ _Array = npt.NDArray[np.float64]
 BETS: Final = (0.25, 0.5, 0.75, 1.0)
 # A bound this close to the end of the range is the end.
 _END: Final = 1e-9
+# Where the characteristic function is evaluated, for a variance of 1.
+_STEP: Final = 0.05
+_NODES: Final[_Array] = np.exp(np.arange(-26.0, 40.0, _STEP))
 
 
 class GateTest(NamedTuple):
@@ -83,12 +86,12 @@ def decide_sequential(drops: Sequence[float], *, margin: float, alpha: float = 0
 def bet_against(values: _Array, null: float) -> _Array:
     """Return the capital after each value of bets that the mean of the values is above `null`.
 
-    Values are between -1 and 1. The capital starts at 1; each of several equal parts of it always
-    bets the same share.
+    Values are between -1 and 1, in rows if there are several runs. The capital starts at 1; each of
+    several equal parts of it always bets the same share.
     """
-    most = 1 / (1 + null)
-    factors = 1 + most * np.multiply.outer(values - null, np.asarray(BETS))
-    capital: _Array = np.cumprod(np.maximum(factors, 0.0), axis=0).mean(axis=1)
+    bets = np.asarray(BETS) / (1 + null)
+    factors = 1 + (values[..., np.newaxis] - null) * bets
+    capital: _Array = np.cumprod(np.maximum(factors, 0.0), axis=-2).mean(axis=-1)
     return capital
 
 
@@ -96,21 +99,17 @@ def find_p_value(values: Sequence[float], null: float) -> float:
     """Return the p-value of Gaffke's test that the mean of the values is at most `null`.
 
     It is the chance that a sum of exponential variables, weighted with the distances of the values
-    and of -1 from `null`, is at most 0. The integral is the inversion of its characteristic
-    function (Imhof 1961).
+    and of -1 from `null`, is at most 0, by numerical inversion of its characteristic function
+    (Imhof 1961). The trapezoidal rule on a logarithmic scale is accurate to nine digits.
     """
     distances, counts = np.unique(np.append(values, -1.0) - null, return_counts=True)
     if distances[-1] <= _END:
         return 1.0
     scaled = distances / math.sqrt(float(counts @ distances**2))
-
-    def part(place: float) -> float:
-        at = place / (1 - place)
-        size = math.exp(-float(counts @ np.log1p((scaled * at) ** 2)) / 2)
-        return size * math.sin(float(counts @ np.arctan(scaled * at))) / (place * (1 - place))
-
-    area, _ = integrate.quad(part, 0.0, 1.0, limit=400)
-    return min(1.0, max(0.0, 0.5 - float(area) / math.pi))
+    reached = np.multiply.outer(scaled, _NODES)
+    sizes = np.exp(-(counts @ np.log1p(reached**2)) / 2)
+    area = _STEP * float(sizes @ np.sin(counts @ np.arctan(reached)))
+    return min(1.0, max(0.0, 0.5 - area / math.pi))
 
 
 def find_lower_bound(values: Sequence[float], *, alpha: float = 0.05) -> float:
