@@ -87,7 +87,7 @@ def decide_often(drops: _Array, margin: float) -> tuple[list[GateDecision], _Arr
     """Decide each row task by task, and return how many tasks that took."""
     worse, margins = bet_against(drops, 0.0), bet_against(-drops, -margin)
     stopped = np.maximum(worse, margins) >= 1 / ALPHA
-    ended = stopped.any(axis=1)
+    ended = np.asarray(stopped.any(axis=1))
     last = np.where(ended, stopped.argmax(axis=1), drops.shape[1] - 1)
     passed = margins[np.arange(len(drops)), last] >= 1 / ALPHA
     words: list[GateDecision] = [
