@@ -14,7 +14,14 @@ from gta_bench.decisions.gate_tables import (
     state_decision,
 )
 from gta_bench.errors import GtaError, UsageError
-from gta_bench.records.gate import EXIT_CODES, Gate, GateFlip, Repeats, RunOutcomes, TaskOutcomes
+from gta_bench.records.gate import (
+    EXIT_CODES,
+    GateFlip,
+    GateResult,
+    Repeats,
+    RunOutcomes,
+    TaskOutcomes,
+)
 from tests.builders import manifest
 
 Leaves = dict[str, dict[str, Repeats]]
@@ -228,7 +235,7 @@ def test_a_baseline_survives_writing_and_reading_with_a_line_for_each_task() -> 
     assert run.describe().startswith("runs/a, root_sr: m")
 
 
-def find_case(gate: Gate, name: str) -> str:
+def find_case(gate: GateResult, name: str) -> str:
     xml = format_gate_junit(gate, show, when=WHEN).decode()
     return xml.split(f'name="{name}" time="0"')[1].split("<testcase")[0]
 

@@ -9,7 +9,7 @@ from gta_bench.cli.options import FOLDER, NEW_FILE, STORE_PATH, Positive, json_o
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
-from gta_bench.records.gate import Gate, GateFlip, RunOutcomes
+from gta_bench.records.gate import GateFlip, GateResult, RunOutcomes
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import read_record
 from gta_bench.runs.store import RemotePath, StorePath, write_bytes_atomically
@@ -160,7 +160,7 @@ class _Locator:
 
         return f"{self.report.name}#{anchor(1, flip.task, flip.epoch)}"
 
-    def write_report(self, gate: Gate) -> None:
+    def write_report(self, gate: GateResult) -> None:
         """Write the page, with traces and deliverables of the tasks that changed."""
         if self.report is not None:
             from gta_bench.web.reading import write_report_page
@@ -169,7 +169,9 @@ class _Locator:
             write_report_page([self.run], self.report, wanted=wanted)
 
 
-def _write_files(gate: Gate, locate: _Locator, *, junit: Path | None, page: Path | None) -> None:
+def _write_files(
+    gate: GateResult, locate: _Locator, *, junit: Path | None, page: Path | None
+) -> None:
     from gta_bench.decisions.gate_tables import format_gate_junit, format_gate_markdown
 
     redact = current_redactor().data
@@ -180,7 +182,7 @@ def _write_files(gate: Gate, locate: _Locator, *, junit: Path | None, page: Path
         write_bytes_atomically(page, redact(format_gate_markdown(gate, locate).encode()))
 
 
-def _write(gate: Gate, locate: _Locator, *, as_json: bool) -> None:
+def _write(gate: GateResult, locate: _Locator, *, as_json: bool) -> None:
     """Print the flips, then the decision, so that it is the end of a log."""
     from gta_bench.decisions.gate_tables import (
         FLIPS_SHOWN,

@@ -13,8 +13,8 @@ from gta_bench.metrics.table import Metric
 from gta_bench.records.comparison import ALPHA, ComparedRun
 from gta_bench.records.digests import TaskDigests, content_digest
 from gta_bench.records.gate import (
-    Gate,
     GateFlip,
+    GateResult,
     Repeats,
     RunOutcomes,
     Steadiness,
@@ -155,7 +155,7 @@ def decide_gate(
     margin: float | None = None,
     sequential: bool = False,
     seed: str | None = None,
-) -> Gate:
+) -> GateResult:
     """Decide whether the second run is worse; `margin` is in points of the metric.
 
     A task without a score counts with every value that it could have: the decision is None if that
@@ -179,7 +179,7 @@ def decide_gate(
     low, high = (None, None) if seed is not None else _limit_drop(ends)
     means = [both for pair in pairs.values() if (both := _means(pair)) is not None]
     before, after = (scale * fmean(side) for side in zip(*means, strict=True)) if means else (0, 0)
-    return Gate(
+    return GateResult(
         base=base.name,
         new=new.name,
         metric=row.name,

@@ -7,7 +7,7 @@ from typing import Final
 
 from gta_bench.errors import format_count, join_first
 from gta_bench.exports.junit import CaseOutcome, JUnitCase, format_junit
-from gta_bench.records.gate import Gate, GateDecision, GateFlip
+from gta_bench.records.gate import GateDecision, GateFlip, GateResult
 from gta_bench.reports.tables import Table, markdown
 
 # What leads to a flip: a link to a page, or a command.
@@ -32,12 +32,12 @@ _OUTCOMES: Final[Mapping[GateDecision | None, CaseOutcome]] = {
 }
 
 
-def state_decision(gate: Gate) -> str:
+def state_decision(gate: GateResult) -> str:
     """Say what was decided, about what, and what that means."""
     return f"{_HEADLINES[gate.decision]}: {_explain(gate)} {_state_figures(gate)}"
 
 
-def _explain(gate: Gate) -> str:
+def _explain(gate: GateResult) -> str:
     margin = f"{gate.margin:g} points"
     of = f"{gate.label} over {format_count(len(gate.tasks), 'task')}"
     risk = f"{100 * gate.alpha:g} % risk of error"
@@ -63,11 +63,11 @@ def _explain(gate: Gate) -> str:
     )
 
 
-def _state_figures(gate: Gate) -> str:
+def _state_figures(gate: GateResult) -> str:
     """State both values and the limits of the drop."""
     if gate.base_value is None or gate.new_value is None or gate.drop is None:
         return "No task is scored in both runs."
-    text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {-gate.drop:+.2f}"
+    text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {0.0 - gate.drop:+.2f}"
     if gate.low is not None and gate.high is not None:
         text += (
             f"; the true change is at least {-gate.high:+.2f} and at most {-gate.low:+.2f} (each "
@@ -78,7 +78,7 @@ def _state_figures(gate: Gate) -> str:
     return f"{text}."
 
 
-def list_remarks(gate: Gate) -> Iterator[str]:
+def list_remarks(gate: GateResult) -> Iterator[str]:
     """Yield what a reader must know besides the decision."""
     yield (
         f"metric: {gate.label}{f' by {gate.judge}' if gate.judge else ''}, mean over tasks of "
@@ -115,7 +115,7 @@ def flip_table(flips: Sequence[GateFlip], locate: Locate) -> Table:
     return Table(("task", "leaf", "BASE", "NEW", "repeats of BASE", "look at"), tuple(rows))
 
 
-def group_flips(gate: Gate) -> Iterator[tuple[str, Sequence[GateFlip]]]:
+def group_flips(gate: GateResult) -> Iterator[tuple[str, Sequence[GateFlip]]]:
     """Yield what got worse and what got better, each with a title."""
     for word, worse in (("worse", True), ("better", False)):
         own = [one for one in gate.flips if one.worse is worse]
@@ -127,13 +127,13 @@ def group_flips(gate: Gate) -> Iterator[tuple[str, Sequence[GateFlip]]]:
             yield f"{' and '.join(counts)} got {word}", own
 
 
-def format_gate_markdown(gate: Gate, locate: Locate) -> str:
+def format_gate_markdown(gate: GateResult, locate: Locate) -> str:
     """Return the decision and the flips for a job summary or a comment on a pull request."""
     tasks = [one for one in gate.flips if one.leaf is None]
     worse = sum(one.worse for one in tasks)
     values = ["-", "-"]
     if gate.base_value is not None and gate.new_value is not None and gate.drop is not None:
-        values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({-gate.drop:+.2f})"]
+        values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({0.0 - gate.drop:+.2f})"]
     summary = Table(
         ("metric", "tasks", "BASE", "NEW", "tasks better", "tasks worse"),
         ((gate.label, str(len(gate.tasks)), *values, str(len(tasks) - worse), str(worse)),),
@@ -154,7 +154,7 @@ def _quote(place: str) -> str:
     return f"`{place}`" if " " in place else f"[open]({place})"
 
 
-def format_gate_junit(gate: Gate, locate: Locate, *, when: datetime) -> bytes:
+def format_gate_junit(gate: GateResult, locate: Locate, *, when: datetime) -> bytes:
     """Return the decision as a test case, and every task as another one.
 
     A task that got worse is a failure only if the gate decides that the system did: single tasks
@@ -179,7 +179,7 @@ def format_gate_junit(gate: Gate, locate: Locate, *, when: datetime) -> bytes:
     return format_junit("gta gate", cases, when=when, properties=figures)
 
 
-def _make_case(gate: Gate, task: str, locate: Locate) -> JUnitCase:
+def _make_case(gate: GateResult, task: str, locate: Locate) -> JUnitCase:
     own = [one for one in gate.flips if one.task == task]
     root = next((one for one in own if one.leaf is None), None)
     lines = [

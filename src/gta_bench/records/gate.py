@@ -85,7 +85,7 @@ class GateFlip(Record):
         return self.new < self.base
 
 
-class Gate(Record):
+class GateResult(Record):
     """The decision whether NEW is worse than BASE in one metric, and everything it is based on.
 
     Values are means over tasks, of tasks with a score in both runs. `low` and `high` are one-sided

@@ -119,10 +119,8 @@ def find_lower_bound(values: Sequence[float], *, alpha: float = 0.05) -> float:
     0.139
     """
     low, high = -1.0 + _END, max(values) - _END
-    if high <= low or find_p_value(values, low) > alpha:
+    if high <= low:
         return -1.0
-    if find_p_value(values, high) <= alpha:
-        return max(values)
     return float(optimize.brentq(lambda at: find_p_value(values, at) - alpha, low, high))
 
 
