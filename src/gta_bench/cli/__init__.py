@@ -29,6 +29,7 @@ COMMANDS = {
     "measure": (".score:measure", "Apply your own metrics to a run."),
     "report": (".report:report", "Show the scores of one or more runs."),
     "compare": (".compare:compare", "Compare runs task by task."),
+    "gate": (".gate:gate", "Decide whether a system got worse, as an exit code."),
     "results": (".exporting:results", "Export runs as Parquet or CSV tables."),
     "view": (".view:view", "Open a run in the browser."),
     "leaderboard": (

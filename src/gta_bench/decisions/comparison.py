@@ -96,7 +96,7 @@ def pair_metrics(
     shared = find_shared_tasks(first, second)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
     scores = list(list_measured(_only(first, shared), _only(second, shared)))
-    both = sorted(shared, key=_natural)
+    both = sorted(shared, key=natural_order)
     return scores, [pair_tasks(one.first, one.second, both, epochs=epochs) for one in scores]
 
 
@@ -104,7 +104,7 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
     """Compare two runs on the tasks that are the same in both."""
     scores, pairs = pair_metrics(first, second)
     shared, changed = find_shared_tasks(first, second), find_changed_tasks(first, second)
-    both = sorted(shared, key=_natural)
+    both = sorted(shared, key=natural_order)
     versions = describe_shared(first, second)
     first, second = _only(first, shared), _only(second, shared)
     epochs = first.manifest.spec.epochs, second.manifest.spec.epochs
@@ -124,9 +124,9 @@ def _compare(first: ComparedRun, second: ComparedRun) -> Comparison:
         first=first.name,
         second=second.name,
         tasks=len(tasks),
-        left_out=tuple(sorted(left_out, key=_natural)),
-        one_sided=tuple(sorted(given[0] ^ given[1], key=_natural)),
-        changed=tuple(sorted(changed, key=_natural)),
+        left_out=tuple(sorted(left_out, key=natural_order)),
+        one_sided=tuple(sorted(given[0] ^ given[1], key=natural_order)),
+        changed=tuple(sorted(changed, key=natural_order)),
         shared=versions,
         cautions=tuple(find_cautions(first, second)),
         metrics=find_differences(scores, pairs),
@@ -163,7 +163,8 @@ def _only(run: ComparedRun, tasks: set[str]) -> ComparedRun:
     return run.model_copy(update={"scores": scores, "units": kept})
 
 
-def _natural(task: str) -> tuple[int, str]:
+def natural_order(task: str) -> tuple[int, str]:
+    """Return a key that sorts the names of tasks by length first: 9 before 10."""
     return len(task), task
 
 
@@ -343,9 +344,11 @@ def find_flips(first: ComparedRun, second: ComparedRun) -> tuple[Flip, ...]:
     else:
         assert isinstance(one, RunScores) and isinstance(two, RunScores)
         found = _counted_flips(one, two)
-    return tuple(
-        sorted(found, key=lambda flip: (round(flip.second - flip.first, 6), *_natural(flip.task)))
-    )
+
+    def order(flip: Flip) -> tuple[float, int, str]:
+        return (round(flip.second - flip.first, 6), *natural_order(flip.task))
+
+    return tuple(sorted(found, key=order))
 
 
 def _counted_flips(one: RunScores, two: RunScores) -> Iterator[Flip]:

@@ -7,7 +7,7 @@ from gta_bench.metrics.counts import add_counts
 from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.comparison import ComparedRun, SharedTasks
 from gta_bench.records.digests import TaskDigests
-from gta_bench.records.run import RunManifest, System, compare_specs, show_setting
+from gta_bench.records.run import RunManifest, RunSpec, System, compare_specs, show_setting
 from gta_bench.records.scores import (
     ControlEffect,
     Disturbance,
@@ -49,14 +49,19 @@ def find_cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
         unknown = sum(one.agrees(two) and None in (one.asks, two.asks) for one, two in both)
         if unknown:
             found.append(f"inputs or tools of {unknown} of the tasks: not recorded in both runs")
-    for name, left, right in compare_specs(one.spec, two.spec):
-        # A tape that was recorded and later replayed is shown the same way.
-        same_tape = name == "tape" and show_setting(left) == show_setting(right)
-        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
-            found.append(f"{name}: {show_setting(left)} and {show_setting(right)}")
+    found += find_setting_cautions(one.spec, two.spec)
     if one.prompts != two.prompts:
         found.append(f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}")
     return found
+
+
+def find_setting_cautions(one: RunSpec, two: RunSpec) -> Iterator[str]:
+    """Yield the settings in which two runs differ, other than the system."""
+    for name, left, right in compare_specs(one, two):
+        # A tape that was recorded and later replayed is shown the same way.
+        same_tape = name == "tape" and show_setting(left) == show_setting(right)
+        if name.partition(".")[0] not in _NO_CAUTION and not same_tape:
+            yield f"{name}: {show_setting(left)} and {show_setting(right)}"
 
 
 def find_shared_tasks(first: ComparedRun, second: ComparedRun) -> set[str]:
@@ -128,7 +133,7 @@ def _checked_leaves(run: ComparedRun) -> set[tuple[str, str]]:
 
 def find_common_judges(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
     """Return the names of the judges that scored both runs; a name includes all options."""
-    return tuple(sorted(set(_judges(first)) & set(_judges(second))))
+    return tuple(sorted(set(list_judges(first)) & set(list_judges(second))))
 
 
 def _refusals(first: ComparedRun, second: ComparedRun, *, paired: bool) -> Iterator[str]:
@@ -167,11 +172,11 @@ def _task_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
 
 
 def _judge_refusals(first: ComparedRun, second: ComparedRun) -> Iterator[str]:
-    unseen = [run.name for run in (first, second) if not _judges(run)]
+    unseen = [run.name for run in (first, second) if not list_judges(run)]
     if unseen:
         yield f"no judge has scored {unseen[0]}; run `gta score {unseen[0]} --judge MODEL`"
     elif not find_common_judges(first, second):
-        yield _differ("judges", *(", ".join(_judges(run)) for run in (first, second)))
+        yield _differ("judges", *(", ".join(list_judges(run)) for run in (first, second)))
     for judge in find_common_judges(first, second):
         asked = first.judge_prompts.get(judge, ()), second.judge_prompts.get(judge, ())
         # A run may have verdicts of two prompts if its second judging was interrupted.
@@ -189,7 +194,8 @@ def _both_digests(
     return {task: (one[task], two[task]) for task in one if task in two}
 
 
-def _judges(run: ComparedRun) -> tuple[str, ...]:
+def list_judges(run: ComparedRun) -> tuple[str, ...]:
+    """Return the names of the judges that scored a run."""
     scores = run.scores
     if isinstance(scores, WorkflowScores):
         return tuple(judge.judge for judge in scores.judges)

@@ -1,0 +1,198 @@
+"""The gate in words: its decision as a sentence, flips as tables, Markdown and JUnit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from gta_bench.errors import format_count, join_first
+from gta_bench.exports.junit import CaseOutcome, JUnitCase, format_junit
+from gta_bench.records.gate import GateDecision, GateFlip, GateResult
+from gta_bench.reports.tables import Table, markdown
+
+# What leads to a flip: a link to a page, or a command.
+Locate = Callable[[GateFlip], str]
+# How many flips of one direction a terminal and Markdown show. GitHub drops a summary above 1 MiB
+# and refuses a comment above 64 KiB.
+FLIPS_SHOWN: Final = 20
+FLIPS_IN_MARKDOWN: Final = 100
+MARKER: Final = "<!-- gta-bench:gate -->"
+_HEADLINES: Final[Mapping[GateDecision | None, str]] = {
+    "not worse": "Not worse",
+    "worse": "Worse",
+    "undecided": "Undecided",
+    None: "Not enough scored",
+}
+
+_OUTCOMES: Final[Mapping[GateDecision | None, CaseOutcome]] = {
+    "not worse": "passed",
+    "worse": "failure",
+    "undecided": "skipped",
+    None: "error",
+}
+
+
+def state_decision(gate: GateResult) -> str:
+    """Say what was decided, about what, and what that means."""
+    return f"{_HEADLINES[gate.decision]}: {_explain(gate)} {_state_figures(gate)}"
+
+
+def _explain(gate: GateResult) -> str:
+    margin = f"{gate.margin:g} points"
+    of = f"{gate.label} over {format_count(len(gate.tasks), 'task')}"
+    risk = f"{100 * gate.alpha:g} % risk of error"
+    if gate.decision == "not worse":
+        real = ""
+        if gate.p_worse <= gate.alpha:
+            real = " There is a drop, but it is smaller than that."
+        return f"NEW has not dropped by {margin} or more in {of} ({risk}).{real}"
+    if gate.decision == "worse":
+        return (
+            f"NEW has dropped in {of} ({risk}), and a drop of {margin} or more cannot be ruled out."
+        )
+    if gate.decision == "undecided":
+        return (
+            f"neither a drop above 0 in {of} is shown, nor is one of {margin} or more ruled out "
+            f"({risk}). More tasks, more repeats or a larger margin would decide it."
+        )
+    lacking = format_count(len(gate.missing), "task")
+    return (
+        f"{lacking} of {len(gate.tasks)} {'has' if len(gate.missing) == 1 else 'have'} no score in "
+        f"one of the runs, and the decision depends on them ({join_first(gate.missing)}). Finish "
+        "the run with the command that began it, then repeat this one."
+    )
+
+
+def _state_figures(gate: GateResult) -> str:
+    """State both values and the limits of the drop."""
+    if gate.base_value is None or gate.new_value is None or gate.drop is None:
+        return "No task is scored in both runs."
+    text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {0.0 - gate.drop:+.2f}"
+    if gate.low is not None and gate.high is not None:
+        text += (
+            f"; the true change is at least {-gate.high:+.2f} and at most {-gate.low:+.2f} (each "
+            "with 95 % confidence)"
+        )
+    else:
+        text += f"; {gate.used} of {len(gate.tasks)} tasks used, in random order"
+    return f"{text}."
+
+
+def list_remarks(gate: GateResult) -> Iterator[str]:
+    """Yield what a reader must know besides the decision."""
+    yield (
+        f"metric: {gate.label}{f' by {gate.judge}' if gate.judge else ''}, mean over tasks of "
+        f"{format_count(gate.repeats[0], 'repeat')} of BASE and {gate.repeats[1]} of NEW"
+    )
+    if gate.flaky:
+        yield f"flaky in BASE, its repeats differ: {join_first(gate.flaky)}"
+    elif gate.repeats[0] == 1:
+        yield "flaky in BASE: unknown, because it has one repeat; run BASE with several epochs"
+    if gate.missing and gate.decision is not None:
+        yield (
+            f"without a score: {join_first(gate.missing)}; the decision is the same whatever "
+            "their scores are"
+        )
+    if gate.left_out:
+        yield f"left out, not the same in both runs: {join_first(gate.left_out)}"
+    if gate.cautions:
+        yield f"not only the system differs: {'; '.join(gate.cautions)}"
+
+
+def flip_table(flips: Sequence[GateFlip], locate: Locate) -> Table:
+    """Return flips with both values, whether BASE is flaky there, and where to look."""
+    rows = [
+        (
+            one.task,
+            one.leaf or "-",
+            f"{one.base:.1f}",
+            f"{one.new:.1f}",
+            one.base_repeats,
+            locate(one),
+        )
+        for one in flips
+    ]
+    return Table(("task", "leaf", "BASE", "NEW", "repeats of BASE", "look at"), tuple(rows))
+
+
+def group_flips(gate: GateResult) -> Iterator[tuple[str, Sequence[GateFlip]]]:
+    """Yield what got worse and what got better, each with a title."""
+    for word, worse in (("worse", True), ("better", False)):
+        own = [one for one in gate.flips if one.worse is worse]
+        tasks = sum(one.leaf is None for one in own)
+        leaves = len(own) - tasks
+        if own:
+            counts = [format_count(tasks, "task")] if tasks else []
+            counts += [format_count(leaves, "leaf", "leaves")] if leaves else []
+            yield f"{' and '.join(counts)} got {word}", own
+
+
+def format_gate_markdown(gate: GateResult, locate: Locate) -> str:
+    """Return the decision and the flips for a job summary or a comment on a pull request."""
+    tasks = [one for one in gate.flips if one.leaf is None]
+    worse = sum(one.worse for one in tasks)
+    values = ["-", "-"]
+    if gate.base_value is not None and gate.new_value is not None and gate.drop is not None:
+        values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({0.0 - gate.drop:+.2f})"]
+    summary = Table(
+        ("metric", "tasks", "BASE", "NEW", "tasks better", "tasks worse"),
+        ((gate.label, str(len(gate.tasks)), *values, str(len(tasks) - worse), str(worse)),),
+    )
+    parts = [MARKER, f"## Gate: {_HEADLINES[gate.decision].lower()}", "", state_decision(gate), ""]
+    parts += [markdown(summary), ""]
+    for title, flips in group_flips(gate):
+        shown = flip_table(flips[:FLIPS_IN_MARKDOWN], lambda one: _quote(locate(one)))
+        parts += [f"### {title}", "", markdown(shown), ""]
+        if len(flips) > FLIPS_IN_MARKDOWN:
+            parts += [f"And {len(flips) - FLIPS_IN_MARKDOWN} more.", ""]
+    parts += [f"- {remark}" for remark in list_remarks(gate)]
+    return "\n".join(parts) + "\n"
+
+
+def _quote(place: str) -> str:
+    """Return a command as code, and anything else as a link."""
+    return f"`{place}`" if " " in place else f"[open]({place})"
+
+
+def format_gate_junit(gate: GateResult, locate: Locate, *, when: datetime) -> bytes:
+    """Return the decision as a test case, and every task as another one.
+
+    A task that got worse is a failure only if the gate decides that the system did: single tasks
+    flip by chance.
+    """
+    decision = JUnitCase(
+        classname="gta gate",
+        name="decision",
+        outcome=_OUTCOMES[gate.decision],
+        kind=gate.decision or "not enough scored",
+        message=state_decision(gate),
+        text="\n".join(list_remarks(gate)),
+    )
+    cases = [decision, *(_make_case(gate, task, locate) for task in gate.tasks)]
+    figures = {
+        "metric": gate.metric,
+        "margin": f"{gate.margin:g}",
+        "base": gate.base,
+        "new": gate.new,
+        "decision": gate.decision or "not enough scored",
+    }
+    return format_junit("gta gate", cases, when=when, properties=figures)
+
+
+def _make_case(gate: GateResult, task: str, locate: Locate) -> JUnitCase:
+    own = [one for one in gate.flips if one.task == task]
+    root = next((one for one in own if one.leaf is None), None)
+    lines = [
+        f"{one.leaf or 'task'}: {one.base:.1f} in BASE ({one.base_repeats}), {one.new:.1f} in NEW"
+        for one in own
+    ]
+    lines += [locate(own[0])] if own else []
+    text = "\n".join(lines)
+    case = JUnitCase(classname="gta gate tasks", name=task, text=text)
+    if task in gate.missing:
+        said = "No score in a repeat."
+        return replace(case, outcome="error", kind="unscored", message=said)
+    if root is not None and root.worse and gate.decision == "worse":
+        said = f"{gate.label} fell from {root.base:.1f} to {root.new:.1f}."
+        return replace(case, outcome="failure", kind="worse", message=said)
+    return case
