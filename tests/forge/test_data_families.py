@@ -289,3 +289,10 @@ def test_invoices_wants_the_differences_of_pdfs_and_ledger(level: TaskLevel, see
         rows = read_rows(gold.files["differences.csv"])
         assert {row["Number"] for row in rows} == {number for number, _ in expected}
         assert f"{total:.2f}" in gold.answer.replace(",", "")
+
+
+def test_swapped_cities_are_different_ones() -> None:
+    """The first two members of this task live in one city, so that the wrong work was right."""
+    draft = make_task(FAMILIES["clean"], Order("public", "1", 2), 5)
+    wrong = draft.wrong["cities-swapped"]
+    assert wrong.work.files != draft.gold[wrong.origin].files

@@ -6,6 +6,7 @@ been proven is not proven again. The figures go to docs/measurements.md.
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.measure
 SEEDS = ("1", "autumn", "m28", "Zz9")
 NUMBERS = range(1, 8)
 LEAST_WRONG = 5000
+SAME = 10  # tasks of each family whose bytes are compared
 GROUP = 36  # tasks whose workbooks LibreOffice computes in one process
 
 
@@ -67,6 +69,21 @@ def test_a_thousand_tasks_are_what_the_forge_says(pytestconfig: pytest.Config) -
     report(results)
     assert [f"{one.task}: {said}" for one in results for said in one.problems] == []
     assert len(results) >= 1000 and sum(one.wrong for one in results) >= LEAST_WRONG
+
+
+def test_bytes_are_those_of_earlier_runs(pytestconfig: pytest.Config) -> None:
+    """Run it with another Python or on another day; `--cache-clear` forgets older bytes."""
+    assert pytestconfig.cache is not None
+    file = pytestconfig.cache.mkdir("forge-scale") / "digests.json"
+    earlier = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    made = {}
+    for number, family in product(range(SAME), FAMILIES.values()):
+        order = Order("public", SEEDS[number % len(SEEDS)], LEVELS[number % len(LEVELS)])
+        forged = forge_draft(family, order, number + 1)
+        made[forged.name] = forged.digest
+    print(f"{len(made)} tasks on Python {sys.version.split()[0]}, {len(earlier)} known before")
+    assert {name for name, digest in made.items() if earlier.get(name, digest) != digest} == set()
+    file.write_text(json.dumps(made), encoding="utf-8")
 
 
 def report(results: Sequence[ProvenTask]) -> None:

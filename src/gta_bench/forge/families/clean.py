@@ -225,6 +225,9 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
     names = [one.name for one in plan.members]
     at = next(number for number, name in enumerate(names) if names.count(name) == 1)
     small = plan.members[at]._replace(name=names[at].lower())
+    # Neighbors may live in one city.
+    far = next(n for n, one in enumerate(plan.members) if one.city != first.city)
+    moved = plan.members[far]
 
     def put(*members: _Member) -> _Plan:
         return replace(plan, members=members)
@@ -237,8 +240,8 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
         "name-in-small-letters": (
             put(*plan.members[:at], small, *plan.members[at + 1 :]), "names"),
         "cities-swapped": (
-            put(first._replace(city=second.city), second._replace(city=first.city), *others, last),
-            "cities"),
+            put(first._replace(city=moved.city), *plan.members[1:far],
+                moved._replace(city=first.city), *plan.members[far + 1 :]), "cities"),
         "day-and-month-swapped": (
             put(first._replace(joined=swapped), second, *others, last), "dates"),
         "date-as-typed": (
