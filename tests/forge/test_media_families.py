@@ -300,6 +300,8 @@ def test_a_film_is_made_and_its_parts_are_joined(jail: Jail) -> None:
     assert found.seconds == pytest.approx(2, abs=0.1) and found.audio and found.video
     assert (found.video.width, found.video.height) == (64, 48)
     assert [find_color(parts, jail, at) for at in (0.5, 1.4, 1.8)] == ["blue", "blue", "red"]
+    enlarged = asyncio.run(read_frame(parts, jail, 1, least=320))
+    assert Image.open(io.BytesIO(enlarged)).size == (320, 240)
     small = asyncio.run(probe_media(media.encode_film(cards, None, (32, 24)), jail))
     assert small.audio is None and small.video and small.video.width == 32
 

@@ -40,6 +40,7 @@ OUTPUTS: Final = "outputs/"
 # Text and CSV are read in this process. More than this is refused: the file fails its checks.
 MOST_TEXT: Final = 16 * MIB
 MOST_CELLS: Final = 1_000_000
+FRAME_SIDE: Final = 960  # pixels; recognition misreads plain titles of films that are 384 wide
 PICTURE_SIDE: Final = 4000  # pixels; larger pictures are scaled down for recognition
 
 
@@ -256,8 +257,11 @@ class CheckedWork:
         recognition = self._need_recognition()
 
         async def recognize() -> str:
-            frame = await read_frame(file.data, self.jail, seconds, longest_side=PICTURE_SIDE)
-            return await recognition.read_picture(frame)
+            return await recognition.read_picture(
+                await read_frame(
+                    file.data, self.jail, seconds, longest_side=PICTURE_SIDE, least=FRAME_SIDE
+                )
+            )
 
         return await self._once(f"text at {seconds}", file, recognize)
 

@@ -319,19 +319,22 @@ async def read_video(
 
 
 async def read_frame(
-    data: bytes, jail: Jail, seconds: float, *, longest_side: int = LONGEST_SIDE
+    data: bytes, jail: Jail, seconds: float, *, longest_side: int = LONGEST_SIDE, least: int = 0
 ) -> bytes:
-    """Return the frame of a video that is shown at a time, as JPEG and scaled to fit."""
+    """Return the frame of a video that is shown at a time, as JPEG and scaled to fit.
+
+    The longer side of a small frame is enlarged to `least` pixels.
+    """
     argv = [*QUIET, "-ss", f"{seconds:.3f}", *FROM_SOURCE, "-map", "0:V:0", "-frames:v", "1"]
-    argv += ["-vf", _fit(longest_side), *QUALITY, "-update", "1", "frame.jpg"]
+    argv += ["-vf", _fit(longest_side, least), *QUALITY, "-update", "1", "frame.jpg"]
     result = await _run_ffmpeg(argv, data, jail)
     if not result.files.get("frame.jpg"):
         raise ToolError(f"no frame can be decoded at second {seconds:g}")
     return result.files["frame.jpg"]
 
 
-def _fit(longest_side: int) -> str:
-    fit = f"'min(iw,{longest_side})':'min(ih,{longest_side})'"
+def _fit(longest_side: int, least: int = 0) -> str:
+    fit = ":".join(f"'min(max({side},{least}),{longest_side})'" for side in ("iw", "ih"))
     return f"scale={fit}:force_original_aspect_ratio=decrease"
 
 
