@@ -43,6 +43,7 @@ def test_a_ceiling_is_measured_and_shown_beside_the_scores_of_a_run() -> None:
     done = gta(*measure, "--repeats", "1")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[0].split()[:4] == ["by", "group", "tasks", "broken"]
+    assert done.stderr.startswith("4 works of 1 task: rendering the evidence")
     assert "Right work gets (95 %): Leaf SR" in done.stderr
     assert "Wrote c/ceiling.json. Next: gta report RUN --ceiling c/ceiling.json" in done.stderr
     again = gta(*measure, "--repeats", "1", "--json")

@@ -15,7 +15,7 @@ from gta_bench.cli.options import (
 )
 from gta_bench.cli.output import say, unit_bar, write_json, write_table
 from gta_bench.cli.task_pilot import say_stopped
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
 
 
@@ -66,6 +66,9 @@ def ceiling(
         raise UsageError("Two of the tasks have the same name. Rename one of them.")
     if preflight:
         check_judges(judging, out, say)
+    works = sum(len(authored.of("gold")) + len(authored.of("wrong")) for authored in tasks)
+    size = f"{format_count(works, 'work')} of {format_count(len(tasks), 'task')}"
+    say(f"{size}: rendering the evidence, then asking the judge.")
     found = measure_ceiling(tasks, out, judging, unit_bar, say_stopped)
     if as_json:
         write_json(found.model_dump(mode="json"))
