@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,17 @@ def test_a_model_is_asked_within_the_budget() -> None:
     config = open_model(choose_model("small", SETTINGS), budget).config
     assert (config.max_connections, config.max_retries, config.attempt_timeout) == (3, 2, 9)
     assert (config.temperature, config.max_tokens) == (0.5, 64)
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(300, None), (7200, 7200)])
+def test_a_slow_server_may_take_longer_than_the_client_would_wait(
+    seconds: int, waits: float | None
+) -> None:
+    settings = ModelSettings(model="openai-api/local/m", base_url="http://127.0.0.1:9/v1")
+    chosen = ChosenModel(settings.model, settings)
+    api: Any = open_model(chosen, BudgetSettings(timeout=seconds)).api
+    assert api.client_timeout == waits
+    assert (api.client.timeout == waits) == (waits is not None)
 
 
 @pytest.mark.usefixtures("loopback")

@@ -7,11 +7,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.errors import RunError, UsageError
+from gta_bench.errors import EnvironmentProblem, RunError, UsageError
 from gta_bench.records.ceiling import Ceiling, TaskErrors
 from tests.authored import write_task
 from tests.authoring.folders import FILES, TASK
 from tests.content.conftest import jail
+from tests.judging.stored import settings_file
 
 __all__ = ["jail"]
 
@@ -42,6 +43,7 @@ def test_a_ceiling_is_measured_and_shown_beside_the_scores_of_a_run() -> None:
     done = gta(*measure, "--repeats", "1")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[0].split()[:4] == ["by", "group", "tasks", "broken"]
+    assert done.stderr.startswith("4 works of 1 task: rendering the evidence")
     assert "Right work gets (95 %): Leaf SR" in done.stderr
     assert "Wrote c/ceiling.json. Next: gta report RUN --ceiling c/ceiling.json" in done.stderr
     again = gta(*measure, "--repeats", "1", "--json")
@@ -85,3 +87,22 @@ def test_two_tasks_of_one_name_are_refused() -> None:
         write_task(Path(folder), TASK, files=FILES)
     done = gta("judge", "ceiling", "scripted/honest", "--tasks", "one", "--tasks", "two")
     assert isinstance(done.exception, UsageError) and "same name" in str(done.exception)
+
+
+def test_a_judge_that_does_not_answer_leaves_leaves_out_instead_of_failing_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_task(Path("tasks"), TASK, files=FILES)
+    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
+    # Nothing listens on this port.
+    settings_file(Path(), "http://127.0.0.1:9/v1")
+    measure = ("judge", "ceiling", "local", "--tasks", "tasks", "--out", "c")
+    assert isinstance(gta(*measure).exception, EnvironmentProblem)
+    assert not Path("c").exists()
+
+    done = gta(*measure, "--no-preflight")
+    assert done.exit_code == 1, done.output
+    found = Ceiling.model_validate_json(Path("c/ceiling.json").read_bytes())
+    assert found.unscored > 0 and not found.rows and not found.suspects
+    assert found.overall.specificity is None
+    assert f"Left out: {found.unscored} leaves without a score" in done.stderr

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from inspect_ai.model import GenerateConfig, Model, ModelCost, ModelInfo, get_model, set_model_info
 
@@ -19,6 +19,8 @@ class ChosenModel(NamedTuple):
     settings: ModelSettings
 
 
+# After this time, the clients of the OpenAI protocol give up on their own.
+CLIENT_SECONDS: Final = 600
 # For agents that use no model.
 NO_MODEL = ChosenModel("none/none", ModelSettings(model="none/none"))
 
@@ -62,12 +64,7 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             memoize=False,
             **args,
         )
-        if budget.max_retries == 0 or budget.rpm is not None:
-            # Vendors' clients make two retries on their own, which nobody would count. This also
-            # covers the client that Inspect creates when it reopens the provider.
-            api: Any = model.api
-            if hasattr(getattr(api, "client", None), "max_retries"):
-                api.client.max_retries = api.model_args.setdefault("max_retries", 0)
+        _restrain_client(model.api, budget)
         return model
     except (PrerequisiteError, ImportError) as exc:
         raise EnvironmentProblem(
@@ -83,6 +80,19 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             raise
         without = chosen._replace(settings=settings.model_copy(update={"args": {}}))
         raise UsageError(_explain_argument(chosen, open_model(without, budget), str(exc))) from exc
+
+
+def _restrain_client(api: Any, budget: BudgetSettings) -> None:
+    """Let the budget decide on retries and time, also in the client of a vendor.
+
+    This also covers the client that Inspect creates when it reopens the provider.
+    """
+    client: Any = getattr(api, "client", None)
+    if hasattr(client, "max_retries") and (budget.max_retries == 0 or budget.rpm is not None):
+        # Vendors' clients make two retries on their own, which nobody would count.
+        client.max_retries = api.model_args.setdefault("max_retries", 0)
+    if hasattr(api, "client_timeout") and budget.timeout > CLIENT_SECONDS:
+        client.timeout = api.client_timeout = float(budget.timeout)
 
 
 def _explain_argument(chosen: ChosenModel, model: Model, said: str) -> str:

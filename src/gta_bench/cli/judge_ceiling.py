@@ -11,10 +11,11 @@ from gta_bench.cli.options import (
     command_settings,
     json_option,
     judge_options,
+    preflight_option,
 )
 from gta_bench.cli.output import say, unit_bar, write_json, write_table
 from gta_bench.cli.task_pilot import say_stopped
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
 
 
@@ -32,9 +33,15 @@ from gta_bench.packages import require_packages
     "--out", type=NEW_FOLDER, default="runs/ceiling", help="Folder for works and verdicts."
 )
 @judge_options
+@preflight_option
 @json_option
 def ceiling(
-    judge: str, places: tuple[Path, ...], out: Path, as_json: bool, **asking: JsonValue
+    judge: str,
+    places: tuple[Path, ...],
+    out: Path,
+    preflight: bool,
+    as_json: bool,
+    **asking: JsonValue,
 ) -> None:
     """Let JUDGE, a model, decide every leaf of work that is known to be right or wrong.
 
@@ -57,7 +64,11 @@ def ceiling(
     tasks = [read_authored(folder) for folder in find_tasks(places)]
     if len({authored.task.id for authored in tasks}) < len(tasks):
         raise UsageError("Two of the tasks have the same name. Rename one of them.")
-    check_judges(judging, out, say)
+    if preflight:
+        check_judges(judging, out, say)
+    works = sum(len(authored.of("gold")) + len(authored.of("wrong")) for authored in tasks)
+    size = f"{format_count(works, 'work')} of {format_count(len(tasks), 'task')}"
+    say(f"{size}: rendering the evidence, then asking the judge.")
     found = measure_ceiling(tasks, out, judging, unit_bar, say_stopped)
     if as_json:
         write_json(found.model_dump(mode="json"))

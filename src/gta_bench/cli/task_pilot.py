@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gta_bench.cli.lazy import same_command
-from gta_bench.cli.options import FOLDER, NEW_FILE, NEW_FOLDER, command_settings, json_option
+from gta_bench.cli.options import (
+    FOLDER,
+    NEW_FILE,
+    NEW_FOLDER,
+    command_settings,
+    json_option,
+    preflight_option,
+)
 from gta_bench.cli.output import COLORS, say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.records.finding import Finding
@@ -59,6 +66,7 @@ def preview(task: Path, out: Path | None) -> None:
 @click.option(
     "--out", type=NEW_FOLDER, default="runs/pilot", help="Folder for works and verdicts, by task."
 )
+@preflight_option
 @json_option
 def pilot(
     tasks: tuple[Path, ...],
@@ -66,6 +74,7 @@ def pilot(
     no_judge: bool,
     repeats: int,
     out: Path,
+    preflight: bool,
     as_json: bool,
 ) -> None:
     """Try TASKS (task folders, or folders of them) with work whose value is known.
@@ -98,7 +107,7 @@ def pilot(
     for folder in folders:
         authored = read_authored(folder)
         run = out / authored.task.id
-        if judging is not None:
+        if judging is not None and preflight:
             check_judges(judging, run, say)
         made = pilot_task(authored, run, settings, judging, unit_bar, say_stopped)
         if made.judge is None and has_judged_pilot(authored):
