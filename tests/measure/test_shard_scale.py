@@ -20,6 +20,30 @@ AGENTS = ("silent", "gold")
 REAL_EPOCHS = int(os.environ.get("GTA_REAL_EPOCHS", "10"))
 # The most that any command may take, for a million units too.
 MOST_MIB = 2 * 2**10
+# What a command does before its first and after its last unit: leases of a run that nothing is
+# known of, then of the same run with all its shards.
+PLAN = """
+import sys, time
+from pathlib import Path
+from gta_bench.running.leases import LeaseTable
+from gta_bench.running.shards import _expect, _is_whole, _open_tasks
+from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.logs import find_kept_units, restore_attempts
+from tests.measure.test_results_scale import peak_memory
+run, start = Path(sys.argv[1]), time.process_time()
+spec, leases = read_manifest(run).spec, 0
+for kept in ({}, find_kept_units(log_folder(run))):
+    restore_attempts(run, kept)
+    _is_whole(run, spec, kept)
+    tasks = _open_tasks(spec.tasks, spec.epochs, kept)
+    expected = _expect(tasks, spec.epochs, kept, {})
+    table = LeaseTable(expected, make=lambda *lease: lease, places=64, epochs=spec.epochs)
+    while table._left:
+        table._choose()
+        leases += 1
+assert leases and not tasks
+print(time.process_time() - start, peak_memory())
+"""
 MERGE = """
 import sys, time
 from pathlib import Path

@@ -70,6 +70,12 @@ class Repeated(NamedTuple):
     tried: tuple[int, ...]
     variance: RunVariance
 
+    @property
+    def ks(self) -> list[int]:
+        """All k up to 10, then 20, 50, 100 and so on, and the number of epochs."""
+        series = {step * 10**power for power in range(len(str(self.epochs))) for step in (1, 2, 5)}
+        return sorted(k for k in {*range(1, 11), *series, self.epochs} if k <= self.epochs)
+
     def shares(self, way: _Way, k: int) -> tuple[Interval, Bounds | None]:
         """Return the share over tasks with enough repeats, and bounds if any are missing."""
         enough = [one for one in zip(self.successes, self.tried, strict=True) if one[1] >= k]
@@ -207,11 +213,11 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
 
 
 def repeat_table(found: Sequence[Repeated]) -> Table:
-    """Return a row for each k: the chance that at least one of k repeats succeeds, or all."""
+    """Return a row for each of `ks`: the chance that at least one of k repeats succeeds, or all."""
     lacking = any(one.shares(pass_at_k, 1)[1] for one in found)
     rows = []
     for one in found:
-        for k in range(1, one.epochs + 1):
+        for k in one.ks:
             cells = [cell for way in (pass_at_k, pass_hat_k) for cell in _cells(one, way, k)]
             kept = [cell for cell in cells if lacking or cell is not None]
             tasks = sum(tried >= k for tried in one.tried)
@@ -242,7 +248,7 @@ def repeats_json(found: Sequence[Repeated]) -> list[JsonValue]:
             "pass_hat_k": _share_json(one, pass_hat_k, k),
         }
         for one in found
-        for k in range(1, one.epochs + 1)
+        for k in one.ks
     ]
 
 
