@@ -111,7 +111,9 @@ def _write_attempts(file: Path, units: Iterable[UnitKey]) -> None:
     when = datetime.now(UTC)
     with file.open("wb") as opened:
         for task, epoch in units:
-            begun = AttemptLine(task=task, epoch=epoch, attempt=f"{task:>011}{epoch:011}", when=when)
+            begun = AttemptLine(
+                task=task, epoch=epoch, attempt=f"{task:>011}{epoch:011}", when=when
+            )
             for line in (begun, begun.model_copy(update={"end": "finished"})):
                 opened.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
 

@@ -11,7 +11,7 @@ from gta_bench.metrics import table
 from gta_bench.metrics.panel import LeafTable
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.reports.certainty import RunMetrics
-from gta_bench.reports.estimates import Parts
+from gta_bench.reports.estimates import Parts, split_tasks
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -117,17 +117,16 @@ def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:
     """Return the variance of a pooled score, and the part of it between repeats of a task."""
-    seen = {key: part for key, part in parts.items() if part.seen}
-    total = sum(part.seen for part in seen.values())
-    moved: dict[str, list[float]] = {}
-    rate = sum(part.value for part in seen.values()) / total if total else 0.0
-    for (task, _), part in seen.items():
-        moved.setdefault(task, []).append((part.value - rate * part.seen) / total)
+    pairs = [list(own.pairs()) for own in split_tasks(parts).values()]
+    total = sum(seen for own in pairs for _, seen in own)
+    rate = sum(value for own in pairs for value, _ in own) / total if total else 0.0
+    moved = [[(value - rate * seen) / total for value, seen in own] for own in pairs if own]
     n = len(moved)
     if n < 2:
         return None
-    again = [own for own in moved.values() if len(own) > 1]
+    again = [own for own in moved if len(own) > 1]
     within = sum(
-        len(own) / (len(own) - 1) * sum((one - fmean(own)) ** 2 for one in own) for own in again
+        len(own) / (len(own) - 1) * sum((one - mean) ** 2 for one in own)
+        for own, mean in ((own, fmean(own)) for own in again)
     )
-    return sum(sum(own) ** 2 for own in moved.values()) * n / (n - 1), within if again else None
+    return sum(sum(own) ** 2 for own in moved) * n / (n - 1), within if again else None

@@ -1,6 +1,7 @@
 """How certain a run's scores are: intervals, missing units, and repeats."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import add
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -8,7 +9,7 @@ from pydantic import JsonValue
 from gta_bench.errors import format_count
 from gta_bench.metrics import table
 from gta_bench.records.attempts import UnitKey
-from gta_bench.records.failures import Failure
+from gta_bench.records.failures import Failure, GroupedFailures
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
 from gta_bench.reports.estimates import (
@@ -18,6 +19,7 @@ from gta_bench.reports.estimates import (
     estimates,
     make_atomic_parts,
     make_workflow_parts,
+    split_tasks,
 )
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
@@ -111,6 +113,8 @@ def collect_metrics(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterat
 
 
 def _broken(failures: Iterable[Failure]) -> frozenset[UnitKey]:
+    if isinstance(failures, GroupedFailures):
+        return frozenset(failures.find_units("infrastructure"))
     return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
 
 
@@ -190,22 +194,23 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
     found = []
     for run in runs:
         row = table.primary(run.mode)
-        values: dict[str, list[float]] = {}
-        for (task, _), part in run.parts[row.name].items():
-            if part.seen:
-                values.setdefault(task, []).append(part.value / part.seen / row.top)
-        whole = [own for own in values.values() if len(own) == run.spec.epochs]
+        tasks = split_tasks(run.parts[row.name])
+        shares = ([value / seen / row.top for value, seen in own.pairs()] for own in tasks.values())
+        values = [own for own in shares if own]
+        whole = [own for own in values if len(own) == run.spec.epochs]
         if run.spec.epochs > 1 and len(whole) > 1:
-            measurable = {task for (task, _), part in run.parts[row.name].items() if sum(part[1:])}
-            absent = {*run.spec.tasks} - {task for task, _ in run.parts[row.name]}
+            measurable = {
+                task for task, own in tasks.items() if any(map(add, own.seen, own.missing))
+            }
+            absent = {*run.spec.tasks} - tasks.keys()
             found.append(
                 Repeated(
                     of=run.of,
                     metric=row.label,
                     tasks=len(measurable | absent),
                     epochs=run.spec.epochs,
-                    successes=tuple(sum(one >= FULL for one in own) for own in values.values()),
-                    tried=tuple(map(len, values.values())),
+                    successes=tuple(sum(one >= FULL for one in own) for own in values),
+                    tried=tuple(map(len, values)),
                     variance=run_variance(whole),
                 )
             )
