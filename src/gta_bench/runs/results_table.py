@@ -8,7 +8,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 
@@ -32,7 +32,7 @@ from gta_bench.runs.directory import (
 from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.rows import RowFollower, sample_row, scored_row
 from gta_bench.runs.store import StorePath, explain_store_errors
-from gta_bench.runs.tables import TABLES, connect_database, quote_path
+from gta_bench.runs.tables import TABLES, StoredRows, connect_database, quote_path
 from gta_bench.runs.verdicts import VERDICTS, has_verdicts, open_whole_verdicts
 
 _Shape = Literal["parquet", "csv"]
@@ -131,8 +131,20 @@ class RunExport:
         """Export a run of GTA-Atomic."""
         pooled = scores.model_copy(update={"units": (), "failures": ()})
         self._write("runs", [self._run(pooled)])
+        stored = self._find_stored(scores)
+        for table, rows in stored.items():
+            self._copy_stored(table, rows.files())
+        if stored:
+            return
         self._write("samples", self._samples(units, scores))
         self._write("failures", (self._failure(one, None) for one in scores.failures))
+
+    def _find_stored(self, scores: RunScores) -> dict[str, StoredRows[Any]]:
+        """Return the rows that scoring wrote; none if the logs may have more or other units."""
+        given = {"samples": scores.units, "failures": scores.failures}
+        found = {name: rows for name, rows in given.items() if isinstance(rows, StoredRows)}
+        complete = scores.n == scores.n_units == self.manifest.spec.units
+        return found if complete and all(rows.is_local for rows in found.values()) else {}
 
     def _samples(self, units: Iterable[AtomicUnit], scores: RunScores) -> Iterator[FrameRow]:
         """Yield the rows of all units; their scores and failures have the same order."""
@@ -221,6 +233,16 @@ class RunExport:
                 file.write(json.dumps(row) + "\n")
             file.flush()
             self._copy_rows(table, file.name)
+
+    def _copy_stored(self, table: str, files: Sequence[str]) -> None:
+        """Copy rows that scoring wrote."""
+        if not files:
+            self._write(table, ())
+            return
+        names = [column.name for column in TABLES[table] if column.name != "run"]
+        query = f"SELECT $run AS run, {', '.join(names)} FROM read_parquet($files)"
+        with connect_database(self.out) as connection:
+            self._copy(connection, table, query, {"run": self.name, "files": [*files]})
 
     def _copy_rows(self, table: str, file: str) -> None:
         columns = {column.name: column.type for column in TABLES[table]}

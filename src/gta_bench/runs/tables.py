@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
+from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, overload
 
@@ -237,12 +238,18 @@ class StoredRows(Sequence[RowT], Generic[RowT]):
             return row
         raise IndexError(index)
 
-    def _files(self) -> list[str]:
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine, and not in a store."""
+        return isinstance(self._folder, Path)
+
+    def files(self) -> list[str]:
+        """Return the paths of the files, in the order of their rows."""
         return [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
 
     def _select(self, what: str, then: str = "") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query over all files; none if there are no files."""
-        files = self._files()
+        files = self.files()
         if not files:
             return
         chosen = "".join(f" AND {name} = ${name}" for name in self._where)
@@ -274,7 +281,7 @@ class StoredUnits(StoredRows[UnitScore]):
         what = ", ".join(f"{value} AS {name}" for name, value in columns.items())
         query = f"SELECT {what} FROM read_parquet($file) WHERE {RECORD} IS NOT NULL"
         with explain_store_errors(self._folder), connect_database(self._folder) as connection:
-            for file in self._files():
+            for file in self.files():
                 found = connection.execute(query, {"file": file}).fetchnumpy()
                 counts = SimpleNamespace(**{name: found[name] for name in COUNTS})
                 if categories:
