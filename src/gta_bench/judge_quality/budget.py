@@ -84,17 +84,21 @@ def _judge_variances(summary: WorkflowSummary, name: str) -> tuple[float | None,
     """Return the variance of Leaf SR from the judge's noise, and from its unknown bias."""
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
-    parts = leaf_parts(judge, summary.people, threshold)
     noise = None
     if summary.leaves is not None and name in summary.leaves.columns:
-        noise = _noise(summary.leaves, name, len(parts), threshold)
-    return noise, bias_variance(parts)
+        noise = _noise(summary.leaves, name, threshold)
+    # Millions of leaves are not read without need.
+    if noise is None and not summary.people.settled:
+        return None, None
+    parts = leaf_parts(judge, summary.people, threshold)
+    return None if noise is None else noise / len(parts) ** 2, bias_variance(parts)
 
 
-def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float | None:
-    """Return the variance from the judge's repeats, in which the leaves of a unit vary together.
+def _noise(table: LeafTable, judge: str, threshold: float) -> float | None:
+    """Return the variance of the number of passed leaves from the judge's repeats.
 
-    Leaves that lack a score in some repeat do not count in Leaf SR, nor here.
+    The leaves of a unit vary together. Leaves that lack a score in some repeat do not count in
+    Leaf SR, nor here.
     """
     column = table.columns[judge]
     repeats = max(column.given)
@@ -112,7 +116,7 @@ def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float
         )
         for _, own in groupby(whole, key=itemgetter(0))
     ]
-    return sum(spreads) / repeats / leaves**2 if spreads else None
+    return sum(spreads) / repeats if spreads else None
 
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:
