@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from statistics import fmean, variance
+from statistics import variance
 from typing import NamedTuple
 
 from gta_bench.judge_quality.calibration import leaf_parts
@@ -121,16 +121,13 @@ def _noise(table: LeafTable, judge: str, threshold: float) -> float | None:
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:
     """Return the variance of a pooled score, and the part of it between repeats of a task."""
-    pairs = [list(own.pairs()) for own in split_tasks(parts).values()]
-    total = sum(seen for own in pairs for _, seen in own)
-    rate = sum(value for own in pairs for value, _ in own) / total if total else 0.0
-    moved = [[(value - rate * seen) / total for value, seen in own] for own in pairs if own]
+    found = [own.measured() for own in split_tasks(parts).values()]
+    total = sum(float(seen.sum()) for _, seen in found)
+    rate = sum(float(value.sum()) for value, _ in found) / total if total else 0.0
+    moved = [(value - rate * seen) / total for value, seen in found if len(seen)]
     n = len(moved)
     if n < 2:
         return None
     again = [own for own in moved if len(own) > 1]
-    within = sum(
-        len(own) / (len(own) - 1) * sum((one - mean) ** 2 for one in own)
-        for own, mean in ((own, fmean(own)) for own in again)
-    )
-    return sum(sum(own) ** 2 for own in moved) * n / (n - 1), within if again else None
+    within = sum(len(own) * float(own.var(ddof=1)) for own in again)
+    return sum(float(own.sum()) ** 2 for own in moved) * n / (n - 1), within if again else None

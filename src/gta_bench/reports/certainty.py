@@ -1,7 +1,6 @@
 """How certain a run's scores are: intervals, missing units, and repeats."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import add
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -195,13 +194,11 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
     for run in runs:
         row = table.primary(run.mode)
         tasks = split_tasks(run.parts[row.name])
-        shares = ([value / seen / row.top for value, seen in own.pairs()] for own in tasks.values())
-        values = [own for own in shares if own]
+        measured = (own.measured() for own in tasks.values())
+        values = [value / seen / row.top for value, seen in measured if len(seen)]
         whole = [own for own in values if len(own) == run.spec.epochs]
         if run.spec.epochs > 1 and len(whole) > 1:
-            measurable = {
-                task for task, own in tasks.items() if any(map(add, own.seen, own.missing))
-            }
+            measurable = {task for task, own in tasks.items() if any(own.seen) or any(own.missing)}
             absent = {*run.spec.tasks} - tasks.keys()
             found.append(
                 Repeated(
@@ -209,7 +206,7 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
                     metric=row.label,
                     tasks=len(measurable | absent),
                     epochs=run.spec.epochs,
-                    successes=tuple(sum(one >= FULL for one in own) for own in values),
+                    successes=tuple(sum((own >= FULL).tolist()) for own in values),
                     tried=tuple(map(len, values)),
                     variance=run_variance(whole),
                 )

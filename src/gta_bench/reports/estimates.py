@@ -7,11 +7,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from operator import add
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gta_bench.metrics import table
 from gta_bench.metrics.run_scores import count_tool_uses
@@ -34,6 +34,7 @@ class Part(NamedTuple):
 
 
 Parts = Mapping[UnitKey, Part]
+Array = npt.NDArray[np.float64]
 
 
 class TaskParts(NamedTuple):
@@ -49,9 +50,10 @@ class TaskParts(NamedTuple):
         """What each part has."""
         return self[1:]
 
-    def pairs(self) -> Iterator[tuple[float, float]]:
-        """Yield value and `seen` of all parts with something to measure."""
-        return ((value, seen) for value, seen in zip(self.value, self.seen, strict=True) if seen)
+    def measured(self) -> tuple[Array, Array]:
+        """Return value and `seen` of all parts with something to measure."""
+        value, seen = np.asarray(self.value), np.asarray(self.seen)
+        return value[seen != 0], seen[seen != 0]
 
     def find(self, epoch: int) -> tuple[int, bool]:
         """Return the place of an epoch, and whether it is there."""
@@ -242,17 +244,17 @@ def add_judged_parts(
 
 def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
     row = table.metric(metric)
-    pairs = (list(own.pairs()) for own in split_tasks(parts).values())
-    sums = [tuple(map(sum, zip(*own, strict=True))) for own in pairs if own]
+    found = (own.measured() for own in split_tasks(parts).values())
+    sums = [(float(value.sum()), float(seen.sum())) for value, seen in found if len(seen)]
     if not sums:
         return None
     # Sums of similarities may be slightly too high because of rounding.
     values = [min(value, row.top * whole) for value, whole in sums]
     wholes = [whole for _, whole in sums]
-    found = compute_interval(Ratio(values, wholes), top=row.top)
-    low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
+    own = compute_interval(Ratio(values, wholes), top=row.top)
+    low, middle, high = (row.factor * one for one in (own.low, own.estimate, own.high))
     bounds = find_bounds(side, top=row.top).scaled(row.factor) if side.missing.any() else None
-    return Estimate(metric, middle, low, high, found.n, effective_tasks(wholes), bounds)
+    return Estimate(metric, middle, low, high, own.n, effective_tasks(wholes), bounds)
 
 
 class RunSums(NamedTuple):
@@ -307,11 +309,11 @@ def sum_side(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
 
 def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
     """Return how much there is to measure in a unit of each task that any run has."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Array]] = {}
     for parts in sides:
         for task, own in split_tasks(parts).items():
-            found.setdefault(task, []).extend(map(add, own.seen, own.missing))
-    return {task: fmean(own) for task, own in found.items()}
+            found.setdefault(task, []).append(np.asarray(own.seen) + np.asarray(own.missing))
+    return {task: float(np.concatenate(own).mean()) for task, own in found.items()}
 
 
 def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> RunSums:
@@ -323,10 +325,10 @@ def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, fl
         own = found.get(task, none)
         units = len(own.epochs)
         absent = max(0, epochs - units) * sizes.get(task, usual)
-        summed = [sum(column) for column in own.columns]
+        summed = [float(np.asarray(column).sum()) for column in own.columns]
         planned = max(epochs, units)
         sums.append([one / planned for one in (summed[0], summed[1], summed[2] + absent)])
-        scored = sum(seen > 0 for seen in own.seen) or 1
+        scored = int(np.count_nonzero(np.asarray(own.seen) > 0)) or 1
         means.append([summed[0] / scored, summed[1] / scored])
     table, mean = np.asarray(sums).reshape(-1, 3), np.asarray(means).reshape(-1, 2)
     return RunSums(Side(table[:, 0], table[:, 1], table[:, 2]), Ratio(mean[:, 0], mean[:, 1]))

@@ -9,6 +9,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -300,8 +301,15 @@ class StoredFailures(StoredRows[Failure]):
     def __init__(self, folder: StorePath, where: Mapping[str, str] = {}) -> None:
         super().__init__(folder, Failure, where)
 
-    def group_causes(self) -> dict[FailureCause, CauseGroup]:
-        """Count the failures of each cause in DuckDB."""
+    def __len__(self) -> int:
+        return sum(group.count.failures for group in self.group_causes().values())
+
+    def group_causes(self) -> Mapping[FailureCause, CauseGroup]:
+        """Return the failures of each cause that occurs, counted once."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> dict[FailureCause, CauseGroup]:
         first = f"arg_min({RECORD}, {{file: filename, row: file_row_number}})"
         what = f"cause, count(*), count(DISTINCT task), {first}"
         return {
@@ -314,4 +322,5 @@ class StoredFailures(StoredRows[Failure]):
 
     def find_units(self, cause: FailureCause) -> Iterator[UnitKey]:
         """Yield the units with failures of this cause, one or several times."""
-        yield from self._select("task, epoch", f"AND cause = '{cause}'")
+        if cause in self.group_causes():
+            yield from self._select("task, epoch", f"AND cause = '{cause}'")
