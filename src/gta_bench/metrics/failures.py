@@ -92,7 +92,7 @@ def leaf_failures(
 def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
     """Count failures by cause, most frequent first; causes that do not occur are left out."""
     if isinstance(failures, GroupedFailures):
-        return _most_frequent(group.count for group in failures.group_causes().values())
+        return _most_frequent(group.counted for group in failures.group_causes().values())
     found: Counter[FailureCause] = Counter()
     tasks: dict[FailureCause, set[str]] = {}
     for failure in failures:

@@ -43,7 +43,7 @@ class FailureCount(Record):
 class CauseGroup(NamedTuple):
     """The failures with one cause: their number, and the first of them."""
 
-    count: FailureCount
+    counted: FailureCount
     first: Failure
 
 

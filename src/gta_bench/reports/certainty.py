@@ -196,7 +196,7 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
         tasks = split_tasks(run.parts[row.name])
         measured = (own.measured() for own in tasks.values())
         values = [value / seen / row.top for value, seen in measured if len(seen)]
-        whole = [own for own in values if len(own) == run.spec.epochs]
+        whole = [own.tolist() for own in values if len(own) == run.spec.epochs]
         if run.spec.epochs > 1 and len(whole) > 1:
             measurable = {task for task, own in tasks.items() if any(own.seen) or any(own.missing)}
             absent = {*run.spec.tasks} - tasks.keys()

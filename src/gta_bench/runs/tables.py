@@ -302,7 +302,7 @@ class StoredFailures(StoredRows[Failure]):
         super().__init__(folder, Failure, where)
 
     def __len__(self) -> int:
-        return sum(group.count.failures for group in self.group_causes().values())
+        return sum(group.counted.failures for group in self.group_causes().values())
 
     def group_causes(self) -> Mapping[FailureCause, CauseGroup]:
         """Return the failures of each cause that occurs, counted once."""
