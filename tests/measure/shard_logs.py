@@ -1,7 +1,7 @@
 """Logs of shards without an evaluation: real samples, copied under other ids and epochs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from inspect_ai._util.json import to_json_safe
 from inspect_ai.log import read_eval_log
 
-from gta_bench.records.attempts import UnitKey
+from gta_bench.records.attempts import AttemptLine, UnitKey
 from gta_bench.running.leases import UNITS_PER_LEASE
 from gta_bench.running.system_run import execute
 from gta_bench.runs.directory import log_folder, read_manifest, write_manifest
 from gta_bench.runs.imported import write_imported
-from gta_bench.runs.logs import list_logs
+from gta_bench.runs.logs import ATTEMPTS, list_logs
 from gta_bench.runs.merge import shards_folder
 from gta_bench.runs.verdicts import VERDICTS
 from tests.builders import atomic_task, write_atomic
@@ -102,6 +102,20 @@ def copy_to_shards(out: Path, tasks: int, epochs: int, real_tasks: int, real_epo
             },
         )
     Path(log).unlink()
+    if (out / ATTEMPTS).is_file():
+        _write_attempts(out / ATTEMPTS, [(task, n + 1) for task in names for n in range(epochs)])
+
+
+def _write_attempts(file: Path, units: Iterable[UnitKey]) -> None:
+    """Write one finished attempt at each of these units: its beginning and its end."""
+    when = datetime.now(UTC)
+    with file.open("wb") as opened:
+        for task, epoch in units:
+            begun = AttemptLine(
+                task=task, epoch=epoch, attempt=f"{task:>011}{epoch:011}", when=when
+            )
+            for line in (begun, begun.model_copy(update={"end": "finished"})):
+                opened.write(line.model_dump_json(exclude_defaults=True).encode() + b"\n")
 
 
 def _write(source: Path, target: Path, units: Mapping[UnitKey, dict[str, Any]]) -> None:

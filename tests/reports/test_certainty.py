@@ -59,6 +59,13 @@ def test_repeats_have_pass_at_k_and_pass_hat_k() -> None:
     assert collect_repeats([run({"1": "+", "2": "-"})]) == []
 
 
+def test_a_table_of_many_repeats_is_short() -> None:
+    [found] = collect_repeats([run({"1": "+-" * 60, "2": "+" * 120}, epochs=120)])
+    assert found.ks == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50, 100, 120]
+    assert [row[1] for row in repeat_table([found]).rows] == [str(k) for k in found.ks]
+    assert found._replace(epochs=3).ks == [1, 2, 3]
+
+
 def test_programs_get_the_intervals_and_repeats_that_the_tables_show() -> None:
     one = run({"1": "++", "2": "++", "3": "-", "4": "-?", "5": ""}, epochs=2)
     [interval] = intervals_json([one])

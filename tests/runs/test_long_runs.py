@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 import pytest
@@ -9,6 +10,19 @@ from click.testing import CliRunner
 
 import gta_bench
 from gta_bench.cli import app
+from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.table import score_metrics
+from gta_bench.records.failures import Failure, FailureCause
+from gta_bench.records.run import RunMode
+from gta_bench.records.scores import (
+    Category,
+    CategoryCounts,
+    StrictEndToEndCounts,
+    StrictStepCounts,
+    UnitScore,
+)
+from gta_bench.reports.estimates import make_atomic_parts
+from gta_bench.reports.summary import first_examples
 from gta_bench.running.system_run import execute
 from gta_bench.runs import scoring, tables
 from gta_bench.runs.directory import RESULTS, SCORES, read_scores
@@ -107,3 +121,64 @@ def test_a_run_whose_scoring_was_interrupted_has_no_scores(
         gta_bench.score(runs[0], settings={"scoring.similarity": "exact-or-half"})
     with pytest.raises(gta_bench.GtaError, match="has no scores yet"):
         read_scores(Path(runs[0]))
+
+
+STEP = StrictStepCounts(
+    inst_hits=1, inst_total=3, call_total=2, tool_hits=1, arg_hits=1, answer_total=1,
+    answer_sum=0.3, tool_call=2, tool_call_error=0, predicted=True, arg_typed_sum=0.7, malformed=1,
+)  # fmt: skip
+END = StrictEndToEndCounts(
+    answer_total=1, answer_sum=0.3, image_sum=0.5, answer_i_total=2, tool_call=2, tool_call_error=0,
+    categories={
+        name: CategoryCounts(gold=place, predicted=2 * place, hits=1)
+        for place, name in enumerate(get_args(Category))
+    },
+    predicted=True, malformed=1,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "counts"), [("step", STEP), ("end-to-end", END)])
+def test_parts_are_the_same_from_columns_and_from_records(
+    mode: RunMode,
+    counts: StrictStepCounts | StrictEndToEndCounts,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if a task is in two files, and if its epochs are in another order."""
+    monkeypatch.setattr(tables, "FILE_ROWS", 3)
+    places = [("a", 1), ("a", 2), ("b", 2), ("b", 1), ("b", 3), ("a", 4), ("a", 3)]
+    units = [
+        UnitScore(
+            task=task,
+            epoch=epoch,
+            strict=counts.model_copy(update={"answer_sum": 0.1 * place}),
+            compat=None,
+        )
+        for place, (task, epoch) in enumerate(places)
+    ]
+    with tables.RowWriter(tmp_path, tables.TABLES["samples"]) as writer:
+        for unit in units:
+            writer.add({"task": unit.task, "epoch": unit.epoch, **unit.counts()}, unit)
+    names = [row.name for row in score_metrics(mode) if row.denominator is not None]
+    found = make_atomic_parts(tables.StoredUnits(tmp_path), names)
+    assert found == make_atomic_parts(units, names)
+    assert [*found[names[0]]] == [*sorted(places[:2]), ("a", 3), ("a", 4), *sorted(places[2:5])]
+
+
+def test_failures_in_files_are_counted_like_listed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "FILE_ROWS", 2)
+    causes: list[FailureCause] = ["format", "arguments", "infrastructure", "format", "format"]
+    failures = [
+        Failure(task=str(number % 2), epoch=number, place="task", cause=cause)
+        for number, cause in enumerate(causes, 1)
+    ]
+    with tables.RowWriter(tmp_path, tables.TABLES["failures"]) as writer:
+        for one in failures:
+            writer.add(one.model_dump(), one)
+    stored = tables.StoredFailures(tmp_path)
+    assert [*stored] == failures
+    assert count_failures(stored) == count_failures(failures)
+    assert first_examples(stored) == first_examples(failures)
+    assert [*stored.find_units("infrastructure")] == [("1", 3)]

@@ -125,7 +125,7 @@ def everything(runs: tuple[str, str], out: str) -> dict[str, object]:
         "scores": found,
         "markdown": command("report", "--format", "markdown", *runs),
         "json": command("report", "--format", "json", *runs),
-        "trees": command("report", "--task", "2", runs[0]),
+        "trees": [command("report", "--task", name, runs[0]) for name in ("2", "all")],
         "page": page.read_text(encoding="utf-8"),
         "compare": command("compare", "--json", *runs),
         "tables": read,

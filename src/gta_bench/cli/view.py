@@ -17,6 +17,7 @@ from gta_bench.harnesses.choice import free_port
 from gta_bench.records.run import RunManifest
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import find_log
+from gta_bench.runs.rows import RowFollower
 from gta_bench.runs.store import StorePath
 from gta_bench.settings import can_open_pages
 from gta_bench.web.material import JudgedRun, anchor
@@ -99,13 +100,17 @@ def write_trees(runs: Sequence[StorePath], tasks: Sequence[str]) -> None:
         _check_tasks(run, material.summary.manifest, [task for task in tasks if task != "all"])
         if not scores.judges:
             raise UsageError(f"No judge has scored {run}: run `gta score {run} --judge MODEL`.")
+        # Units and their scores have the same order.
+        planned = material.summary.manifest.spec.tasks
+        judged = [(judge, RowFollower(judge.tasks, planned)) for judge in scores.judges]
         for unit in material.units:
             if "all" not in tasks and unit.task.id not in tasks:
                 continue
-            for judge in scores.judges:
+            for judge, scored in judged:
+                own = scored.take((unit.task.id, unit.epoch))
                 view = view_task(
                     unit,
-                    judge,
+                    judge.model_copy(update={"tasks": own}),
                     material.verdicts,
                     leaf_threshold=scores.leaf_threshold,
                     root_threshold=scores.root_threshold,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from statistics import fmean, variance
+from statistics import variance
 from typing import NamedTuple
 
 from gta_bench.judge_quality.calibration import leaf_parts
@@ -11,7 +11,7 @@ from gta_bench.metrics import table
 from gta_bench.metrics.panel import LeafTable
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.reports.certainty import RunMetrics
-from gta_bench.reports.estimates import Parts
+from gta_bench.reports.estimates import Parts, split_tasks
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
 from gta_bench.reports.workflow_summary import WorkflowSummary
@@ -84,17 +84,21 @@ def _judge_variances(summary: WorkflowSummary, name: str) -> tuple[float | None,
     """Return the variance of Leaf SR from the judge's noise, and from its unknown bias."""
     threshold = summary.scores.leaf_threshold
     (judge,) = (one for one in summary.scores.judges if one.judge == name)
-    parts = leaf_parts(judge, summary.people, threshold)
     noise = None
     if summary.leaves is not None and name in summary.leaves.columns:
-        noise = _noise(summary.leaves, name, len(parts), threshold)
-    return noise, bias_variance(parts)
+        noise = _noise(summary.leaves, name, threshold)
+    # Millions of leaves are not read without need.
+    if noise is None and not summary.people.settled:
+        return None, None
+    parts = leaf_parts(judge, summary.people, threshold)
+    return None if noise is None else noise / len(parts) ** 2, bias_variance(parts)
 
 
-def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float | None:
-    """Return the variance from the judge's repeats, in which the leaves of a unit vary together.
+def _noise(table: LeafTable, judge: str, threshold: float) -> float | None:
+    """Return the variance of the number of passed leaves from the judge's repeats.
 
-    Leaves that lack a score in some repeat do not count in Leaf SR, nor here.
+    The leaves of a unit vary together. Leaves that lack a score in some repeat do not count in
+    Leaf SR, nor here.
     """
     column = table.columns[judge]
     repeats = max(column.given)
@@ -112,22 +116,18 @@ def _noise(table: LeafTable, judge: str, leaves: int, threshold: float) -> float
         )
         for _, own in groupby(whole, key=itemgetter(0))
     ]
-    return sum(spreads) / repeats / leaves**2 if spreads else None
+    return sum(spreads) / repeats if spreads else None
 
 
 def _spread(parts: Parts) -> tuple[float, float | None] | None:
     """Return the variance of a pooled score, and the part of it between repeats of a task."""
-    seen = {key: part for key, part in parts.items() if part.seen}
-    total = sum(part.seen for part in seen.values())
-    moved: dict[str, list[float]] = {}
-    rate = sum(part.value for part in seen.values()) / total if total else 0.0
-    for (task, _), part in seen.items():
-        moved.setdefault(task, []).append((part.value - rate * part.seen) / total)
+    found = [own.measured() for own in split_tasks(parts).values()]
+    total = sum(float(seen.sum()) for _, seen in found)
+    rate = sum(float(value.sum()) for value, _ in found) / total if total else 0.0
+    moved = [(value - rate * seen) / total for value, seen in found if len(seen)]
     n = len(moved)
     if n < 2:
         return None
-    again = [own for own in moved.values() if len(own) > 1]
-    within = sum(
-        len(own) / (len(own) - 1) * sum((one - fmean(own)) ** 2 for one in own) for own in again
-    )
-    return sum(sum(own) ** 2 for own in moved.values()) * n / (n - 1), within if again else None
+    again = [own for own in moved if len(own) > 1]
+    within = sum(len(own) * float(own.var(ddof=1)) for own in again)
+    return sum(float(own.sum()) ** 2 for own in moved) * n / (n - 1), within if again else None

@@ -86,10 +86,12 @@ def unstable_title(panel: PanelReport) -> str:
 def _compare_repeats(judge: str, leaves: LeafTable, threshold: float) -> JudgeAgreement:
     column = leaves.columns[judge]
     repeats = max(column.given)
-    table = [[*own, *[None] * (repeats - len(own))] for own in column]
+    # Single scores agree with nothing; a table of millions would take gigabytes.
+    table = [[*own, *[None] * (repeats - len(own))] for own in column] if repeats > 1 else []
+    found = _agreement(table, leaves.tasks if table else [], threshold)
     return JudgeAgreement(
         name=judge,
-        agreement=_agreement(table, leaves, threshold),
+        agreement=found.model_copy(update={"raters": repeats}),
         verdicts=sum(column.given),
         cost_usd=column.cost.sum().total,
     )
@@ -100,16 +102,16 @@ def _compare_judges(
 ) -> JudgeAgreement:
     columns = [map(_mean, leaves.columns[judge]) for judge in judges]
     table = [list(row) for row in zip(*columns, strict=True)]
-    return JudgeAgreement(name=name, agreement=_agreement(table, leaves, threshold))
+    return JudgeAgreement(name=name, agreement=_agreement(table, leaves.tasks, threshold))
 
 
 def _agreement(
-    table: Sequence[Sequence[float | None]], leaves: LeafTable, threshold: float
+    table: Sequence[Sequence[float | None]], tasks: Sequence[str], threshold: float
 ) -> Agreement:
     # Imports scipy, which the core does not install; the tables of a report do not need it.
     from gta_bench.statistics.agreement import measure_agreement
 
-    return measure_agreement(table, leaves.tasks, threshold=threshold)
+    return measure_agreement(table, tasks, threshold=threshold)
 
 
 def _mean(scores: Sequence[float]) -> float | None:

@@ -19,7 +19,12 @@ from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import ANS_ACC_I
 from gta_bench.records.atomic import Answer
 from gta_bench.records.calls import CallRecord, CallStatus
-from gta_bench.records.failures import Failure, FailureCause, FailureCount
+from gta_bench.records.failures import (
+    Failure,
+    FailureCause,
+    FailureCount,
+    GroupedFailures,
+)
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import StrictEndToEndCounts
 from gta_bench.records.steps import (
@@ -86,16 +91,21 @@ def leaf_failures(
 
 def count_failures(failures: Iterable[Failure]) -> tuple[FailureCount, ...]:
     """Count failures by cause, most frequent first; causes that do not occur are left out."""
-    order = {cause: index for index, cause in enumerate(get_args(FailureCause))}
+    if isinstance(failures, GroupedFailures):
+        return _most_frequent(group.counted for group in failures.group_causes().values())
     found: Counter[FailureCause] = Counter()
     tasks: dict[FailureCause, set[str]] = {}
     for failure in failures:
         found[failure.cause] += 1
         tasks.setdefault(failure.cause, set()).add(failure.task)
-    counts = [
+    return _most_frequent(
         FailureCount(cause=cause, failures=number, tasks=len(tasks[cause]))
         for cause, number in found.items()
-    ]
+    )
+
+
+def _most_frequent(counts: Iterable[FailureCount]) -> tuple[FailureCount, ...]:
+    order = {cause: index for index, cause in enumerate(get_args(FailureCause))}
     return tuple(sorted(counts, key=lambda count: (-count.failures, order[count.cause])))
 
 

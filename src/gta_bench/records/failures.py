@@ -1,7 +1,9 @@
 """Why a step, an answer or a leaf failed: the first cause of each."""
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.base import Record
 
 # In the order of docs/concepts/failures.md, which explains them.
@@ -36,3 +38,21 @@ class FailureCount(Record):
     cause: FailureCause
     failures: int
     tasks: int
+
+
+class CauseGroup(NamedTuple):
+    """The failures with one cause: their number, and the first of them."""
+
+    counted: FailureCount
+    first: Failure
+
+
+@runtime_checkable
+class GroupedFailures(Protocol):
+    """Failures that can be counted without a record of each."""
+
+    def group_causes(self) -> Mapping[FailureCause, CauseGroup]:
+        """Return the failures of each cause that occurs."""
+
+    def find_units(self, cause: FailureCause) -> Iterator[UnitKey]:
+        """Yield the units with failures of this cause."""

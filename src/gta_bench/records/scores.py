@@ -5,8 +5,8 @@ is scored by the same addition. Percentages are 0 to 100 and not rounded; None m
 was nothing to measure.
 """
 
-from collections.abc import Mapping
-from typing import Final, Generic, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, runtime_checkable
 
 from typing_extensions import TypeVar
 
@@ -207,6 +207,22 @@ class UnitScore(Record):
             **{f"strict_{name}": getattr(self.strict, name, None) for name in COUNTS},
             **{f"compat_{name}": getattr(self.compat, name, None) for name in COMPAT_COUNTS},
         }
+
+
+class CountBlock(NamedTuple):
+    """The strict counts of several units: `counts` has an array for each, in the order of units."""
+
+    tasks: Any
+    epochs: Any
+    counts: Any
+
+
+@runtime_checkable
+class CountBlocks(Protocol):
+    """Scores of units whose counts can be read without a record of each."""
+
+    def read_counts(self, *, categories: bool) -> Iterator[CountBlock]:
+        """Yield the counts of all units, with those of tool categories only if asked for."""
 
 
 class ToolUse(Record):

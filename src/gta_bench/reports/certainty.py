@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from gta_bench.errors import format_count
 from gta_bench.metrics import table
 from gta_bench.records.attempts import UnitKey
-from gta_bench.records.failures import Failure
+from gta_bench.records.failures import Failure, GroupedFailures
 from gta_bench.records.run import RunMode, RunSpec
 from gta_bench.records.statistics import Bounds, Interval, RunVariance
 from gta_bench.reports.estimates import (
@@ -18,6 +18,7 @@ from gta_bench.reports.estimates import (
     estimates,
     make_atomic_parts,
     make_workflow_parts,
+    split_tasks,
 )
 from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import Table
@@ -70,6 +71,12 @@ class Repeated(NamedTuple):
     tried: tuple[int, ...]
     variance: RunVariance
 
+    @property
+    def ks(self) -> list[int]:
+        """All k up to 10, then 20, 50, 100 and so on, and the number of epochs."""
+        series = {step * 10**power for power in range(len(str(self.epochs))) for step in (1, 2, 5)}
+        return sorted(k for k in {*range(1, 11), *series, self.epochs} if k <= self.epochs)
+
     def shares(self, way: _Way, k: int) -> tuple[Interval, Bounds | None]:
         """Return the share over tasks with enough repeats, and bounds if any are missing."""
         enough = [one for one in zip(self.successes, self.tried, strict=True) if one[1] >= k]
@@ -105,6 +112,8 @@ def collect_metrics(summaries: Sequence[RunSummary | WorkflowSummary]) -> Iterat
 
 
 def _broken(failures: Iterable[Failure]) -> frozenset[UnitKey]:
+    if isinstance(failures, GroupedFailures):
+        return frozenset(failures.find_units("infrastructure"))
     return frozenset((one.task, one.epoch) for one in failures if one.cause == "infrastructure")
 
 
@@ -184,22 +193,21 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
     found = []
     for run in runs:
         row = table.primary(run.mode)
-        values: dict[str, list[float]] = {}
-        for (task, _), part in run.parts[row.name].items():
-            if part.seen:
-                values.setdefault(task, []).append(part.value / part.seen / row.top)
-        whole = [own for own in values.values() if len(own) == run.spec.epochs]
+        tasks = split_tasks(run.parts[row.name])
+        measured = (own.measured() for own in tasks.values())
+        values = [value / seen / row.top for value, seen in measured if len(seen)]
+        whole = [own.tolist() for own in values if len(own) == run.spec.epochs]
         if run.spec.epochs > 1 and len(whole) > 1:
-            measurable = {task for (task, _), part in run.parts[row.name].items() if sum(part[1:])}
-            absent = {*run.spec.tasks} - {task for task, _ in run.parts[row.name]}
+            measurable = {task for task, own in tasks.items() if any(own.seen) or any(own.missing)}
+            absent = {*run.spec.tasks} - tasks.keys()
             found.append(
                 Repeated(
                     of=run.of,
                     metric=row.label,
                     tasks=len(measurable | absent),
                     epochs=run.spec.epochs,
-                    successes=tuple(sum(one >= FULL for one in own) for own in values.values()),
-                    tried=tuple(map(len, values.values())),
+                    successes=tuple(sum((own >= FULL).tolist()) for own in values),
+                    tried=tuple(map(len, values)),
                     variance=run_variance(whole),
                 )
             )
@@ -207,11 +215,11 @@ def collect_repeats(runs: Sequence[RunMetrics]) -> list[Repeated]:
 
 
 def repeat_table(found: Sequence[Repeated]) -> Table:
-    """Return a row for each k: the chance that at least one of k repeats succeeds, or all."""
+    """Return a row for each of `ks`: the chance that at least one of k repeats succeeds, or all."""
     lacking = any(one.shares(pass_at_k, 1)[1] for one in found)
     rows = []
     for one in found:
-        for k in range(1, one.epochs + 1):
+        for k in one.ks:
             cells = [cell for way in (pass_at_k, pass_hat_k) for cell in _cells(one, way, k)]
             kept = [cell for cell in cells if lacking or cell is not None]
             tasks = sum(tried >= k for tried in one.tried)
@@ -242,7 +250,7 @@ def repeats_json(found: Sequence[Repeated]) -> list[JsonValue]:
             "pass_hat_k": _share_json(one, pass_hat_k, k),
         }
         for one in found
-        for k in range(1, one.epochs + 1)
+        for k in one.ks
     ]
 
 

@@ -6,16 +6,18 @@ Everything that belongs to one task counts as one observation.
 from array import array
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gta_bench.metrics import table
 from gta_bench.metrics.run_scores import count_tool_uses
 from gta_bench.metrics.strict.workflow import count_judged
 from gta_bench.records.attempts import UnitKey
-from gta_bench.records.scores import UnitScore
+from gta_bench.records.scores import CountBlock, CountBlocks, UnitScore
 from gta_bench.records.statistics import Bounds
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
@@ -32,13 +34,26 @@ class Part(NamedTuple):
 
 
 Parts = Mapping[UnitKey, Part]
+Array = npt.NDArray[np.float64]
 
 
-class _TaskParts(NamedTuple):
+class TaskParts(NamedTuple):
     """The parts of a task's epochs, which are in ascending order."""
 
     epochs: "array[int]"
-    columns: tuple["array[float]", ...]
+    value: "array[float]"
+    seen: "array[float]"
+    missing: "array[float]"
+
+    @property
+    def columns(self) -> tuple["array[float]", ...]:
+        """What each part has."""
+        return self[1:]
+
+    def measured(self) -> tuple[Array, Array]:
+        """Return value and `seen` of all parts with something to measure."""
+        value, seen = np.asarray(self.value), np.asarray(self.seen)
+        return value[seen != 0], seen[seen != 0]
 
     def find(self, epoch: int) -> tuple[int, bool]:
         """Return the place of an epoch, and whether it is there."""
@@ -50,16 +65,14 @@ class PartTable(Parts):
     """Parts of many units in arrays, which take a tenth of the memory; ordered by task, epoch."""
 
     def __init__(self, parts: Iterable[tuple[UnitKey, Part]] = ()) -> None:
-        self._tasks: dict[str, _TaskParts] = {}
+        self.tasks: dict[str, TaskParts] = {}
         for key, part in parts:
             self.add(key, part)
 
     def add(self, key: UnitKey, part: Part) -> None:
         """Add or replace the part of a unit."""
         task, epoch = key
-        if task not in self._tasks:
-            self._tasks[task] = _TaskParts(array("q"), (array("d"), array("d"), array("d")))
-        own = self._tasks[task]
+        own = self._of(task)
         at, there = own.find(epoch)
         if there:
             for column, value in zip(own.columns, part, strict=True):
@@ -69,18 +82,43 @@ class PartTable(Parts):
         for column, value in zip(own.columns, part, strict=True):
             column.insert(at, value)
 
+    def add_block(self, block: CountBlock, metric: table.Metric[Any]) -> None:
+        """Add the parts of units that the table does not have yet."""
+        values, wholes = (np.asarray(one, dtype=float) for one in metric.part(block.counts))
+        epochs = np.asarray(block.epochs, dtype=np.int64)
+        # A new task begins, or the order of epochs is broken.
+        starts = (block.tasks[1:] != block.tasks[:-1]) | (epochs[1:] <= epochs[:-1])
+        ends = [*(np.flatnonzero(starts) + 1), len(epochs)]
+        for start, end in pairwise([0, *ends]):
+            own = self._of(block.tasks[start])
+            if own.epochs and epochs[start] <= own.epochs[-1]:
+                for at in range(start, end):
+                    key = (block.tasks[at], int(epochs[at]))
+                    self.add(key, Part(float(values[at]), float(wholes[at])))
+                continue
+            own.epochs.frombytes(epochs[start:end].tobytes())
+            own.value.frombytes(values[start:end].tobytes())
+            own.seen.frombytes(wholes[start:end].tobytes())
+            own.missing.frombytes(bytes(8 * (end - start)))
+
+    def _of(self, task: str) -> TaskParts:
+        """Return the parts of a task, which may be none yet."""
+        if task not in self.tasks:
+            self.tasks[task] = TaskParts(array("q"), array("d"), array("d"), array("d"))
+        return self.tasks[task]
+
     def __getitem__(self, key: UnitKey) -> Part:
-        own = self._tasks[key[0]]
+        own = self.tasks[key[0]]
         at, there = own.find(key[1])
         if not there:
             raise KeyError(key)
         return Part(*(column[at] for column in own.columns))
 
     def __iter__(self) -> Iterator[UnitKey]:
-        return ((task, epoch) for task, own in self._tasks.items() for epoch in own.epochs)
+        return ((task, epoch) for task, own in self.tasks.items() for epoch in own.epochs)
 
     def __len__(self) -> int:
-        return sum(len(own.epochs) for own in self._tasks.values())
+        return sum(len(own.epochs) for own in self.tasks.values())
 
     def items(self) -> ItemsView[UnitKey, Part]:
         """Return all keys with their parts, without a search for each."""
@@ -88,8 +126,8 @@ class PartTable(Parts):
 
     def pairs(self) -> Iterator[tuple[UnitKey, Part]]:
         """Yield all keys with their parts."""
-        for task, own in self._tasks.items():
-            for epoch, *values in zip(own.epochs, *own.columns, strict=True):
+        for task, own in self.tasks.items():
+            for epoch, *values in zip(*own, strict=True):
                 yield (task, epoch), Part(*values)
 
 
@@ -100,6 +138,11 @@ class _PartItems(ItemsView[UnitKey, Part]):
 
     def __iter__(self) -> Iterator[tuple[UnitKey, Part]]:
         return self._table.pairs()
+
+
+def split_tasks(parts: Parts) -> Mapping[str, TaskParts]:
+    """Return the parts by task."""
+    return (parts if isinstance(parts, PartTable) else PartTable(parts.items())).tasks
 
 
 class Estimate(NamedTuple):
@@ -148,6 +191,11 @@ def make_atomic_parts(units: Iterable[UnitScore], names: Sequence[str]) -> dict[
     """Return the strict parts of the named metrics of an Atomic run."""
     rows = [table.metric(name) for name in names]
     found = {row.name: PartTable() for row in rows}
+    if isinstance(units, CountBlocks):
+        for block in units.read_counts(categories=any(row in table.F1S for row in rows)):
+            for row in rows:
+                found[row.name].add_block(block, row)
+        return found
     for unit in units:
         add_atomic_parts(found, unit)
     return found
@@ -196,20 +244,17 @@ def add_judged_parts(
 
 def _estimate(metric: str, parts: Parts, side: Side) -> Estimate | None:
     row = table.metric(metric)
-    sums: dict[str, tuple[float, float]] = {}
-    for (task, _), part in parts.items():
-        if part.seen:
-            before = sums.get(task, (0.0, 0.0))
-            sums[task] = (before[0] + part.value, before[1] + part.seen)
+    found = (own.measured() for own in split_tasks(parts).values())
+    sums = [(float(value.sum()), float(seen.sum())) for value, seen in found if len(seen)]
     if not sums:
         return None
     # Sums of similarities may be slightly too high because of rounding.
-    values = [min(value, row.top * whole) for value, whole in sums.values()]
-    wholes = [whole for _, whole in sums.values()]
-    found = compute_interval(Ratio(values, wholes), top=row.top)
-    low, middle, high = (row.factor * one for one in (found.low, found.estimate, found.high))
+    values = [min(value, row.top * whole) for value, whole in sums]
+    wholes = [whole for _, whole in sums]
+    own = compute_interval(Ratio(values, wholes), top=row.top)
+    low, middle, high = (row.factor * one for one in (own.low, own.estimate, own.high))
     bounds = find_bounds(side, top=row.top).scaled(row.factor) if side.missing.any() else None
-    return Estimate(metric, middle, low, high, found.n, effective_tasks(wholes), bounds)
+    return Estimate(metric, middle, low, high, own.n, effective_tasks(wholes), bounds)
 
 
 class RunSums(NamedTuple):
@@ -264,27 +309,26 @@ def sum_side(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
 
 def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
     """Return how much there is to measure in a unit of each task that any run has."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Array]] = {}
     for parts in sides:
-        for (task, _), part in parts.items():
-            found.setdefault(task, []).append(part.seen + part.missing)
-    return {task: fmean(own) for task, own in found.items()}
+        for task, own in split_tasks(parts).items():
+            found.setdefault(task, []).append(np.asarray(own.seen) + np.asarray(own.missing))
+    return {task: float(np.concatenate(own).mean()) for task, own in found.items()}
 
 
 def _run(parts: Parts, tasks: Sequence[str], epochs: int, sizes: Mapping[str, float]) -> RunSums:
     """Sum up one run; a task that no run has gets the mean size of the others."""
     usual = fmean(sizes.values()) if sizes else 1.0
-    own: dict[str, list[Part]] = {}
-    for (task, _), part in parts.items():
-        own.setdefault(task, []).append(part)
+    found, none = split_tasks(parts), TaskParts(array("q"), array("d"), array("d"), array("d"))
     sums, means = [], []
     for task in tasks:
-        units = own.get(task, [])
-        absent = max(0, epochs - len(units)) * sizes.get(task, usual)
-        summed = [sum(column) for column in zip(*units, strict=True)] or [0.0] * 3
-        planned = max(epochs, len(units))
+        own = found.get(task, none)
+        units = len(own.epochs)
+        absent = max(0, epochs - units) * sizes.get(task, usual)
+        summed = [float(np.asarray(column).sum()) for column in own.columns]
+        planned = max(epochs, units)
         sums.append([one / planned for one in (summed[0], summed[1], summed[2] + absent)])
-        scored = sum(unit.seen > 0 for unit in units) or 1
+        scored = int(np.count_nonzero(np.asarray(own.seen) > 0)) or 1
         means.append([summed[0] / scored, summed[1] / scored])
     table, mean = np.asarray(sums).reshape(-1, 3), np.asarray(means).reshape(-1, 2)
     return RunSums(Side(table[:, 0], table[:, 1], table[:, 2]), Ratio(mean[:, 0], mean[:, 1]))

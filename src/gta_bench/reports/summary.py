@@ -7,7 +7,7 @@ from gta_bench.errors import format_count, is_stop_note
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.metrics.table import score_metrics
-from gta_bench.records.failures import Failure, FailureCause
+from gta_bench.records.failures import Failure, FailureCause, GroupedFailures
 from gta_bench.records.judges import OWN_JUDGE
 from gta_bench.records.run import DatasetName, Mode, RunManifest, System
 from gta_bench.records.scores import EndToEndScores, Measured, RunScores, StepScores, ToolUse
@@ -347,6 +347,8 @@ def failure_table(runs: Sequence[tuple[str, Sequence[Failure]]]) -> Table:
 
 def first_examples(failures: Iterable[Failure]) -> dict[FailureCause, Failure]:
     """Return the first failure of each cause."""
+    if isinstance(failures, GroupedFailures):
+        return {cause: group.first for cause, group in failures.group_causes().items()}
     found: dict[FailureCause, Failure] = {}
     for one in failures:
         found.setdefault(one.cause, one)

@@ -20,7 +20,6 @@ from gta_bench.errors import RunError, format_count
 from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost
-from gta_bench.records.failures import Failure
 from gta_bench.records.judges import Floors
 from gta_bench.records.progress import (
     Command,
@@ -30,7 +29,7 @@ from gta_bench.records.progress import (
     total_progress,
 )
 from gta_bench.records.run import CODE, RunManifest, show_setting
-from gta_bench.records.scores import RunScores, UnitScore
+from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
@@ -173,10 +172,10 @@ def read_scores(run: StorePath) -> RunScores:
     if scores.units or not (run / RESULTS).is_dir():
         return scores
     require_packages(f"Reading {run}", "duckdb", extra="report")
-    from gta_bench.runs.tables import StoredRows
+    from gta_bench.runs.tables import StoredFailures, StoredUnits
 
-    units = StoredRows(run / RESULTS / UNITS, UnitScore)
-    failures = StoredRows(run / RESULTS / FAILURES, Failure)
+    units = StoredUnits(run / RESULTS / UNITS)
+    failures = StoredFailures(run / RESULTS / FAILURES)
     return scores.model_copy(update={"units": units, "failures": failures})
 
 
@@ -189,13 +188,13 @@ def read_workflow_scores(run: StorePath) -> WorkflowScores:
     if any(judge.tasks for judge in scores.judges) or not (run / RESULTS).is_dir():
         return scores
     require_packages(f"Reading {run}", "duckdb", extra="report")
-    from gta_bench.runs.tables import StoredRows
+    from gta_bench.runs.tables import StoredFailures, StoredRows
 
     judges = tuple(
         judge.model_copy(
             update={
                 "tasks": StoredRows(run / RESULTS / UNITS, TaskScore, own),
-                "failures": StoredRows(run / RESULTS / FAILURES, Failure, own),
+                "failures": StoredFailures(run / RESULTS / FAILURES, own),
             }
         )
         for judge in scores.judges

@@ -8,7 +8,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import duckdb
 
@@ -17,7 +17,7 @@ from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.run import RunManifest
-from gta_bench.records.scores import RunScores, UnitScore
+from gta_bench.records.scores import RunScores
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.views import FrameRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
@@ -30,9 +30,9 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.logs import UnitStream
-from gta_bench.runs.rows import sample_row, scored_row
+from gta_bench.runs.rows import RowFollower, sample_row, scored_row
 from gta_bench.runs.store import StorePath, explain_store_errors
-from gta_bench.runs.tables import TABLES, connect_database, quote_path
+from gta_bench.runs.tables import TABLES, StoredRows, connect_database, quote_path
 from gta_bench.runs.verdicts import VERDICTS, has_verdicts, open_whole_verdicts
 
 _Shape = Literal["parquet", "csv"]
@@ -131,13 +131,25 @@ class RunExport:
         """Export a run of GTA-Atomic."""
         pooled = scores.model_copy(update={"units": (), "failures": ()})
         self._write("runs", [self._run(pooled)])
+        stored = self._find_stored(scores)
+        for table, rows in stored.items():
+            self._copy_stored(table, rows.files())
+        if stored:
+            return
         self._write("samples", self._samples(units, scores))
         self._write("failures", (self._failure(one, None) for one in scores.failures))
+
+    def _find_stored(self, scores: RunScores) -> dict[str, StoredRows[Any]]:
+        """Return the rows that scoring wrote; none if the logs may have more or other units."""
+        given = {"samples": scores.units, "failures": scores.failures}
+        found = {name: rows for name, rows in given.items() if isinstance(rows, StoredRows)}
+        complete = scores.n == scores.n_units == self.manifest.spec.units
+        return found if complete and all(rows.is_local for rows in found.values()) else {}
 
     def _samples(self, units: Iterable[AtomicUnit], scores: RunScores) -> Iterator[FrameRow]:
         """Yield the rows of all units; their scores and failures have the same order."""
         tasks = self.manifest.spec.tasks
-        counted, failed = _Follower(scores.units, tasks), _Follower(scores.failures, tasks)
+        counted, failed = RowFollower(scores.units, tasks), RowFollower(scores.failures, tasks)
         for unit in units:
             key = (unit.task.id, unit.epoch)
             (score,) = counted.take(key) or (None,)
@@ -222,6 +234,16 @@ class RunExport:
             file.flush()
             self._copy_rows(table, file.name)
 
+    def _copy_stored(self, table: str, files: Sequence[str]) -> None:
+        """Copy rows that scoring wrote."""
+        if not files:
+            self._write(table, ())
+            return
+        names = [column.name for column in TABLES[table] if column.name != "run"]
+        query = f"SELECT $run AS run, {', '.join(names)} FROM read_parquet($files)"
+        with connect_database(self.out) as connection:
+            self._copy(connection, table, query, {"run": self.name, "files": [*files]})
+
     def _copy_rows(self, table: str, file: str) -> None:
         columns = {column.name: column.type for column in TABLES[table]}
         query = "SELECT * FROM read_json($file, format = 'newline_delimited', columns = $columns)"
@@ -238,31 +260,6 @@ class RunExport:
             copied = connection.execute(f"COPY ({query}) TO {target} (FORMAT {self.form})", values)
             (count,) = copied.fetchone() or (0,)
         self.rows[table] += count
-
-
-_Row = TypeVar("_Row", UnitScore, Failure)
-
-
-class _Follower(Generic[_Row]):
-    """Takes the rows of one unit after the other from rows in the order of a run's units."""
-
-    def __init__(self, rows: Iterable[_Row], tasks: Sequence[str]) -> None:
-        self._places = {task: place for place, task in enumerate(dict.fromkeys(tasks))}
-        self._rows: Iterator[_Row] = iter(rows)
-        self._next: _Row | None = next(self._rows, None)
-
-    def take(self, key: UnitKey) -> list[_Row]:
-        """Return the rows of a unit, which may be none; those of earlier units are left out."""
-        found: list[_Row] = []
-        wanted = (self._places[key[0]], key[1])
-        while self._next is not None:
-            place = (self._places.get(self._next.task, -1), self._next.epoch)
-            if place > wanted:
-                break
-            if place == wanted:
-                found.append(self._next)
-            self._next = next(self._rows, None)
-        return found
 
 
 def _leaf_rows(task: WorkflowTask) -> Iterator[tuple[str, str, float | None, float, str]]:

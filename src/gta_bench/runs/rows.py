@@ -1,10 +1,11 @@
 """The units and verdicts of a run, and their rows in results tables and data frames."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.workflow_scores import find_deliverable_kinds, tool_categories
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.scores import UnitScore
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
@@ -92,3 +93,28 @@ def sample_row(unit: AtomicUnit | WorkflowUnit, run: str) -> FrameRow:
         "kinds": list(find_deliverable_kinds(unit)),
         "tool_categories": list(tool_categories(unit)),
     }
+
+
+_Row = TypeVar("_Row", UnitScore, TaskScore, Failure)
+
+
+class RowFollower(Generic[_Row]):
+    """Takes the rows of one unit after the other from rows in the order of a run's units."""
+
+    def __init__(self, rows: Iterable[_Row], tasks: Sequence[str]) -> None:
+        self._places = {task: place for place, task in enumerate(dict.fromkeys(tasks))}
+        self._rows: Iterator[_Row] = iter(rows)
+        self._next: _Row | None = next(self._rows, None)
+
+    def take(self, key: UnitKey) -> list[_Row]:
+        """Return the rows of a unit, which may be none; those of earlier units are left out."""
+        found: list[_Row] = []
+        wanted = (self._places[key[0]], key[1])
+        while self._next is not None:
+            place = (self._places.get(self._next.task, -1), self._next.epoch)
+            if place > wanted:
+                break
+            if place == wanted:
+                found.append(self._next)
+            self._next = next(self._rows, None)
+        return found

@@ -9,14 +9,25 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
-from types import TracebackType
-from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, overload
 
 import duckdb
 
+from gta_bench.records.attempts import UnitKey
 from gta_bench.records.base import Record
-from gta_bench.records.scores import COMPAT_COUNTS, COUNTS
+from gta_bench.records.failures import CauseGroup, Failure, FailureCause, FailureCount
+from gta_bench.records.scores import (
+    COMPAT_COUNTS,
+    COUNTS,
+    Category,
+    CategoryCounts,
+    CountBlock,
+    UnitScore,
+)
 from gta_bench.records.views import FrameRow
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
@@ -228,14 +239,88 @@ class StoredRows(Sequence[RowT], Generic[RowT]):
             return row
         raise IndexError(index)
 
-    def _select(self, what: str) -> Iterator[tuple[Any, ...]]:
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine, and not in a store."""
+        return isinstance(self._folder, Path)
+
+    def files(self) -> list[str]:
+        """Return the paths of the files, in the order of their rows."""
+        return [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
+
+    def _select(self, what: str, then: str = "") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query over all files; none if there are no files."""
-        files = [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
+        files = self.files()
         if not files:
             return
         chosen = "".join(f" AND {name} = ${name}" for name in self._where)
-        query = f"SELECT {what} FROM read_parquet($files) WHERE {RECORD} IS NOT NULL{chosen}"
+        query = (
+            f"SELECT {what} FROM read_parquet($files, filename = true, file_row_number = true)"
+            f" WHERE {RECORD} IS NOT NULL{chosen} {then}"
+        )
         with explain_store_errors(self._folder), connect_database(self._folder) as connection:
             found = connection.execute(query, {"files": files, **self._where})
             while rows := found.fetchmany(READ_ROWS):
                 yield from rows
+
+
+class StoredUnits(StoredRows[UnitScore]):
+    """The scores of a long Atomic run."""
+
+    def __init__(self, folder: StorePath) -> None:
+        super().__init__(folder, UnitScore)
+
+    def read_counts(self, *, categories: bool) -> Iterator[CountBlock]:
+        """Yield the strict counts of one file after the other."""
+        columns = {"task": "task", "epoch": "epoch"} | {name: f"strict_{name}" for name in COUNTS}
+        parts = [(one, part) for one in get_args(Category) for part in CategoryCounts.model_fields]
+        if categories:  # no column has these
+            columns |= {
+                f"{one}_{part}": f"({RECORD}->>'$.strict.categories.{one}.{part}')::DOUBLE"
+                for one, part in parts
+            }
+        what = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+        query = f"SELECT {what} FROM read_parquet($file) WHERE {RECORD} IS NOT NULL"
+        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
+            for file in self.files():
+                found = connection.execute(query, {"file": file}).fetchnumpy()
+                counts = SimpleNamespace(**{name: found[name] for name in COUNTS})
+                if categories:
+                    counts.categories = {
+                        one: SimpleNamespace(
+                            **{part: found[f"{one}_{part}"] for part in CategoryCounts.model_fields}
+                        )
+                        for one in get_args(Category)
+                    }
+                yield CountBlock(found["task"], found["epoch"], counts)
+
+
+class StoredFailures(StoredRows[Failure]):
+    """The failures of a long run."""
+
+    def __init__(self, folder: StorePath, where: Mapping[str, str] = {}) -> None:
+        super().__init__(folder, Failure, where)
+
+    def __len__(self) -> int:
+        return sum(group.counted.failures for group in self.group_causes().values())
+
+    def group_causes(self) -> Mapping[FailureCause, CauseGroup]:
+        """Return the failures of each cause that occurs, counted once."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> dict[FailureCause, CauseGroup]:
+        first = f"arg_min({RECORD}, {{file: filename, row: file_row_number}})"
+        what = f"cause, count(*), count(DISTINCT task), {first}"
+        return {
+            cause: CauseGroup(
+                FailureCount(cause=cause, failures=number, tasks=tasks),
+                Failure.model_validate_json(first),
+            )
+            for cause, number, tasks, first in self._select(what, "GROUP BY cause")
+        }
+
+    def find_units(self, cause: FailureCause) -> Iterator[UnitKey]:
+        """Yield the units with failures of this cause, one or several times."""
+        if cause in self.group_causes():
+            yield from self._select("task, epoch", f"AND cause = '{cause}'")
