@@ -16,13 +16,13 @@ class Formula(NamedTuple):
     value: ForgedCell
 
 
-class Share(NamedTuple):
+class ForgedShare(NamedTuple):
     """A part of a whole, shown in percent."""
 
     value: float
 
 
-BookCell = ForgedCell | Formula | Share
+BookCell = ForgedCell | Formula | ForgedShare
 AMOUNT: Final = "#,##0.00"
 
 
@@ -59,7 +59,7 @@ def write_book(*sheets: BookSheet, title: str = "") -> bytes:
 
 def _show(cell: BookCell) -> str:
     value = cell.value if isinstance(cell, Formula) else cell
-    if isinstance(value, Share):
+    if isinstance(value, ForgedShare):
         return f"{value.value:.1%}"
     return show(value) if isinstance(value, str) else f"{value:,.2f}"
 
@@ -80,7 +80,7 @@ def _choose_look(sheet: BookSheet, number: int, at: int) -> dict[str, object]:
     if is_head:
         return look | {"align": "right"}
     whole = "#,##0" if isinstance(value, int) else AMOUNT
-    return look | {"num_format": "0.0%" if isinstance(value, Share) else whole}
+    return look | {"num_format": "0.0%" if isinstance(value, ForgedShare) else whole}
 
 
 def _write_cell(page: Any, place: tuple[int, int], cell: BookCell, look: Any) -> None:
@@ -88,7 +88,7 @@ def _write_cell(page: Any, place: tuple[int, int], cell: BookCell, look: Any) ->
         case Formula():
             known = cell.value if isinstance(cell.value, str | int) else float(cell.value)
             page.write_formula(*place, cell.text, look, known)
-        case Share():
+        case ForgedShare():
             page.write_number(*place, cell.value, look)
         case str():
             page.write_string(*place, cell, look)

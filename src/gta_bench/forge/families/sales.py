@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from gta_bench.datasets.folders import GroupEntry
-from gta_bench.forge.books import BookSheet, Formula, Share, write_book
+from gta_bench.forge.books import BookSheet, ForgedShare, Formula, write_book
 from gta_bench.forge.draft import (
     CheckTable,
     TaskDice,
@@ -42,7 +42,7 @@ class _Plan:
         """Write the workbook and the answer."""
         head = ("Region", "Revenue", "Share") if self.wide else ("Region", "Revenue")
         rows = [
-            (place, value, Share(float(value / self.total))) if self.wide else (place, value)
+            (place, value, ForgedShare(float(value / self.total))) if self.wide else (place, value)
             for place, value in self.rows
         ]
         end = len(rows) + (0 if self.short else 1)
