@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import pptx
 import pytest
 from PIL import Image
 
@@ -74,3 +75,59 @@ def test_a_report_with_a_currency(form: str, style: str | None, tmp_path: Path, 
             cell.text = f"${cell.text}"
     passed = list_passed(draft, Work({"report.docx": save(made)}), tmp_path, jail)
     assert len(passed) == 8
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_page_without_links_and_with_a_hidden_picture(
+    level: TaskLevel, tmp_path: Path, jail: Jail
+) -> None:
+    draft = forge("page", level)
+    page = draft.gold["in-one-file"].files["index.html"].decode()
+    page = page.replace("<img", "<img style='display:none'").replace("<nav>", "<nav hidden>")
+    work = Work({"index.html": page.encode()})
+    passed = list_passed(draft, work, tmp_path, jail, without=["opens"])
+    assert passed == {"headings", "values", "rows", "order", "caption"}
+
+
+def test_a_page_with_arrows_in_its_heads_and_a_picture_without_quotes(
+    tmp_path: Path, jail: Jail
+) -> None:
+    draft = forge("page", 2)
+    place = (
+        draft.gold["in-one-file"].files["index.html"].decode().partition("<title>")[2].split()[0]
+    )
+    files = dict(draft.gold["picture-beside"].files)
+    page = (
+        files["index.html"].decode().replace("<th>Date", "<th>Date ▲").replace("</th>", " ↕</th>")
+    )
+    begin, _, rest = page.partition("<img")
+    page = f"{begin}<img alt={place} src=./media/small.png?v=1{rest[rest.index('>') :]}"
+    page = page.replace('<section id="venue"><h2>', "<section><h2 id=venue>")
+    work = Work({**files, "index.html": page.encode()})
+    assert len(list_passed(draft, work, tmp_path, jail, without=["opens"])) == 7
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_deck_with_its_points_in_the_notes_of_the_cover(
+    level: TaskLevel, tmp_path: Path, jail: Jail
+) -> None:
+    draft = forge("deck", level)
+    gold = pptx.Presentation(io.BytesIO(draft.gold["native-chart"].files["deck.pptx"]))
+    made = pptx.Presentation()
+    notes = [one.notes_slide.notes_text_frame.text for one in list(gold.slides)[1:]]
+    texts = [
+        shape.text.replace("\n", " ")
+        for slide in gold.slides
+        for shape in slide.shapes
+        if shape.has_text_frame
+    ]
+    for slide, note in zip(gold.slides, ["\n".join(texts), *notes[1:], notes[0]], strict=True):
+        page = made.slides.add_slide(made.slide_layouts[5])
+        page.shapes.title.text = slide.shapes.title.text
+        page.notes_slide.notes_text_frame.text = note
+        if any(shape.has_chart for shape in slide.shapes):
+            page.shapes.add_picture(draw_blank(), 0, 0)
+    box = page.shapes.add_textbox(0, 0, 999, 999)
+    box.text_frame.text = "(internal) This is not for everybody"
+    passed = list_passed(draft, Work({"deck.pptx": save(made)}), tmp_path, jail)
+    assert passed == {"slides", "titles"}
