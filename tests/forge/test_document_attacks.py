@@ -1,6 +1,7 @@
 """Works that once passed without doing what was asked, and right ones that once failed."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,14 @@ def save(made: Any) -> bytes:
     return out.getvalue()
 
 
-def draw_blank() -> io.BytesIO:
+def save_png(image: Image.Image) -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", (1, 1), "white").save(out, "PNG")
-    out.seek(0)
-    return out
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def draw_blank() -> io.BytesIO:
+    return io.BytesIO(save_png(Image.new("RGB", (1, 1), "white")))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -131,3 +135,22 @@ def test_a_deck_with_its_points_in_the_notes_of_the_cover(
     box.text_frame.text = "(internal) This is not for everybody"
     passed = list_passed(draft, Work({"deck.pptx": save(made)}), tmp_path, jail)
     assert passed == {"slides", "titles"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_boxes_everywhere_and_a_red_picture(level: TaskLevel, tmp_path: Path, jail: Jail) -> None:
+    draft = forge("annotate", level)
+    with Image.open(io.BytesIO(draft.inputs["scene.png"])) as scene:
+        size = scene.size
+    red = save_png(Image.new("RGB", size, (255, 0, 0)))
+    first, *others = json.loads(draft.gold["exact"].files["boxes.json"])
+    grid = [
+        {"label": first["label"], "box": [x, y, x + side, y + side]}
+        for side in (50, 60, 74, 99)
+        for x in range(0, size[0], 16)
+        for y in range(0, size[1], 16)
+    ]
+    junk = [{"label": "circle", "box": [0, 0, 5, 5]} for _ in others]
+    for boxes in (grid, [first, *junk]):
+        work = Work({"boxes.json": json.dumps(boxes).encode(), "marked.png": red})
+        assert list_passed(draft, work, tmp_path, jail) == set()
