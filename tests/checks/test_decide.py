@@ -259,6 +259,27 @@ def test_length_streams_and_silence_of_media(jail: Jail, tmp_path: Path) -> None
         assert isinstance(verdict, Scored) and verdict.value == 0 and says in verdict.reason
 
 
+def test_marks_of_markdown_are_read_as_they_are_shown(jail: Jail, tmp_path: Path) -> None:
+    """The reader of documents writes a dollar sign with a backslash."""
+    word = "# A*B\n\nTotal profit: $905,467\n\n|Region|Profit|\n|---|---|\n|A_B|$281,553|\n"
+    word = word.replace("$", "\\$").replace("*", "\\*").replace("_", "\\_")
+    document = tmp_path / "doc.docx"
+    pypandoc.convert_text(word, "docx", format="gfm", outputfile=str(document))
+    page = "<table><tr><th>Region ▲</th><th>Profit ↕</th></tr><tr><td>A</td><td>5</td></tr></table>"
+    work = deliver({"doc.docx": document.read_bytes(), "page.html": page.encode()}, jail)
+    for check in (
+        {"is": "text.contains", "file": "doc.docx", "all": ["profit: $905,467"]},
+        {"is": "text.regex", "file": "doc.docx", "pattern": r"^Total profit: \$905,467$"},
+        {"is": "doc.heading", "file": "doc.docx", "texts": ["A*B"]},
+        value("doc.docx", "A_B", "Profit", 281553),
+        value("page.html", "A", "Profit", 5),
+        {"is": "table.shape", "file": "page.html", "head": ["Region", "Profit"]},
+    ):
+        assert points(decide(work, check)) == 10, check
+    none = {"is": "text.contains", "file": "doc.docx", "all": ["profit"], "none": ["$905,467"]}
+    assert points(decide(work, none)) == 0
+
+
 @pytest.mark.slow
 @needs("bwrap", "soffice")
 def test_formulas_of_openpyxl_are_calculated(jail: Jail) -> None:

@@ -36,6 +36,10 @@ _Value = TypeVar("_Value")
 HEADING: Final = re.compile(r"^(#{1,6}) +(.{1,500}?) *#*$", re.MULTILINE)
 _CELLS: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+# A mark that Markdown takes literally; those that begin headings and cells stay as they are.
+_ESCAPED: Final = re.compile(r"\\([!-\"$-/:-@\[-`{}~])")
+# What shows the order of a sorted column is no part of its name.
+_ARROWS: Final = " ▲▼△▽↑↓↕⇅⇵"
 OUTPUTS: Final = "outputs/"
 # Text and CSV are read in this process. More than this is refused: the file fails its checks.
 MOST_TEXT: Final = 16 * MIB
@@ -231,6 +235,8 @@ class CheckedWork:
                 return content.text
             case ImageContent() | MediaInfo() | ZipContent():
                 raise ToolError(f"is {file.identity.kind}, which has no text")
+            case DocxContent():
+                return _unescape(content.as_text())
             case _:
                 return content.as_text()
 
@@ -333,7 +339,7 @@ class CheckedWork:
         """Return the tables of Markdown and HTML."""
         rows = find_tables(text)
         if "<table" in text.lower():
-            rows += (await self._page(file, text)).tables
+            rows += map(_drop_arrows, (await self._page(file, text)).tables)
         return [FoundTable(f"table {number}", one) for number, one in enumerate(rows, 1)]
 
     async def _page(self, file: CheckedFile, markup: str) -> PageContent:
@@ -367,7 +373,18 @@ def _trim(rows: TableRows) -> TableRows:
 
 
 def _find_headings(markdown: str) -> list[Heading]:
-    return [Heading(len(marks), text.strip()) for marks, text in HEADING.findall(markdown)]
+    found = HEADING.findall(markdown)
+    return [Heading(len(marks), _unescape(text).strip()) for marks, text in found]
+
+
+def _unescape(markdown: str) -> str:
+    """Return Markdown without the backslashes before its marks: `\\$5` becomes `$5`."""
+    return _ESCAPED.sub(r"\1", markdown)
+
+
+def _drop_arrows(rows: TableRows) -> TableRows:
+    """Return a table of a page without the arrows of its head."""
+    return tuple(tuple(cell.strip(_ARROWS) for cell in row) for row in rows[:1]) + rows[1:]
 
 
 def find_tables(text: str) -> list[TableRows]:
@@ -388,4 +405,5 @@ def find_tables(text: str) -> list[TableRows]:
 def _split_row(line: str) -> tuple[str, ...]:
     bare = line.strip().removeprefix("|")
     bare = bare if bare.endswith("\\|") else bare.removesuffix("|")
-    return tuple(cell.replace("\\|", "|").strip(" *`") for cell in _CELLS.split(bare))
+    cells = (cell.replace("\\|", "|").strip(" *`") for cell in _CELLS.split(bare))
+    return tuple(map(_unescape, cells))

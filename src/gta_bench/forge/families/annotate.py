@@ -59,6 +59,7 @@ class _Plan:
     margin: int = 0
     labels: bool = False
     wider: int = 0
+    painted: bool = False
 
     def build(self) -> Work:
         """Write the boxes and the picture."""
@@ -66,7 +67,7 @@ class _Plan:
         lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
         width, height = self.scene.size
         image = Image.new("RGB", (width + self.wider, height), PAPERS[0])
-        image.paste(self.scene)
+        image.paste((255, 0, 0) if self.painted else self.scene, (0, 0, width, height))
         for one in self.framed:
             draw_frame(image, one.box.grow(self.margin), one.shape if self.labels else "")
         return Work({BOXES: f"[\n{lines}\n]\n".encode(), PICTURE: encode_png(image)})
@@ -106,7 +107,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         },
         wrong=_break(plan, others[0]),
         cheat={"one-big-box": _box_everything(scene)},
-        checks={"boxes.py": write_check("boxes", OBJECTS=truth)},
+        checks={"boxes.py": write_check("boxes", OBJECTS=truth, SCENE=_sample(scene, found))},
     )
 
 
@@ -137,6 +138,19 @@ def _draw_scene(dice: TaskDice, size: tuple[int, int], things: list[Thing]) -> I
     return draw_shapes(size, paper, [(one.shape, COLORS[one.color], one.box) for one in things])
 
 
+def _sample(scene: Image.Image, found: tuple[Thing, ...]) -> list[tuple[int, int, Color]]:
+    """Return pixels of the scene that no frame covers."""
+    width, height = scene.size
+    framed = [one.box.grow(16) for one in found]
+    places = [(x, y) for y in range(20, height, 40) for x in range(20, width, 40)]
+    return [
+        (x, y, (color[0], color[1], color[2]))
+        for x, y in places
+        if not any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in framed)
+        and isinstance(color := scene.getpixel((x, y)), tuple)
+    ]
+
+
 def _box_everything(scene: Image.Image) -> Work:
     entry = {"label": "objects", "box": [0, 0, *scene.size]}
     return Work({BOXES: json.dumps([entry]).encode(), PICTURE: encode_png(scene)})
@@ -145,24 +159,25 @@ def _box_everything(scene: Image.Image) -> Work:
 def _ask(dice: TaskDice, level: TaskLevel, color: str, skipped: str, count: int) -> str:
     what = {
         1: "all objects",
-        2: f"the {color} objects, and no others",
-        3: f"the {color} objects that are not a {skipped}, and no others",
+        2: f"the {color} objects",
+        3: f"the {color} objects that are not a {skipped}",
     }[level]
     opening = dice.choice(
         (
-            f"Mark {what}, in the picture inputs/{INPUT}.",
+            f"Mark {what} in the picture inputs/{INPUT}.",
             f"inputs/{INPUT} shows shapes on a pale background. We need the places of {what}.",
-            f"Find {what}, in inputs/{INPUT} for our training data.",
+            f"Find {what} in inputs/{INPUT} for our training data.",
         )
     )
     names = ", ".join(SHAPES)
     return (
-        f"{opening} There are {count} of them. Deliver {BOXES}, a JSON list with one entry for "
-        'each: {"label": shape, "box": [left, top, right, bottom]}, where the box encloses the '
-        "object closely (intersection over union of at least 0.7), in pixels from the upper left "
-        f"corner, and the shape is one of {names}. Also deliver {PICTURE}, an ordinary PNG file "
-        "(8 bits, color, not interlaced): the picture in its size, with a red frame along the "
-        "four sides of each of these objects; names beside the frames are welcome."
+        f"{opening} There are {count} of them, and no others count. Deliver {BOXES}, a JSON list "
+        'with one entry for each: {"label": shape, "box": [left, top, right, bottom]}, where the '
+        "box encloses the object closely (intersection over union of at least 0.7), in pixels "
+        f"from the upper left corner, and the shape is one of {names}. Also deliver {PICTURE}, an "
+        "ordinary PNG file (8 bits, color, not interlaced): the picture in its size, with a red "
+        "frame along the four sides of each of these objects; names beside the frames are "
+        "welcome. The rest of the picture stays as it is."
     )
 
 
@@ -171,19 +186,23 @@ def _score(size: tuple[int, int], count: int) -> tuple[GroupEntry, ...]:
     return (
         group(
             "boxes",
-            leaf("found", f"{BOXES} has a close box for each of the {count} objects.",
+            leaf("found", f"{BOXES} has a close box for each of the {count} objects, and at most "
+                 f"{2 * count} boxes.",
                  {"is": "python", "run": f"{CHECK}:find_all"}, weight=2),
-            leaf("count", f"{BOXES} has {count} boxes and not more.",
+            leaf("count", f"{BOXES} has {count} boxes, each on another one of the objects.",
                  {"is": "python", "run": f"{CHECK}:invent_none"}),
-            leaf("labels", f"Boxes that lie on an object have the name of its shape in {BOXES}.",
+            leaf("labels", f"Boxes that lie on an object have the name of its shape in {BOXES}, "
+                 "and at least half of the objects have such a box.",
                  {"is": "python", "run": f"{CHECK}:name_all"}),
             weight=2,
         ),
         group(
             "picture",
-            leaf("frames", f"{PICTURE} has a red frame around each of the {count} objects.",
+            leaf("frames", f"{PICTURE} has a red frame around each of the {count} objects, which "
+                 "are not covered.",
                  {"is": "python", "run": f"{CHECK}:frame_all"}),
-            leaf("size", f"{PICTURE} is a marked copy with {width} x {height} pixels.",
+            leaf("size", f"{PICTURE} is a marked copy with {width} x {height} pixels that shows "
+                 "the scene.", {"is": "python", "run": f"{CHECK}:keep_scene"},
                  {"is": "image.facts", "file": PICTURE, "width": {"min": width, "max": width},
                   "height": {"min": height, "max": height}},
                  {"is": "file.not_input", "file": PICTURE}),
@@ -208,6 +227,8 @@ def _break(plan: _Plan, color: str) -> dict[str, Wrong]:
             ("labels",),
         ),
         "frame-missing": (replace(plan, framed=tuple(others)), ("frames",)),
+        "box-doubled": (replace(plan, listed=(first, *plan.listed[:-1])), ("found", "count")),
+        "picture-painted": (replace(plan, painted=True), ("frames", "size")),
         "picture-wider": (replace(plan, wider=40), ("size",)),
     }
     return {name: Wrong(one.build(), breaks, "exact") for name, (one, breaks) in made.items()}

@@ -1,10 +1,10 @@
 """deck: a brief in Markdown becomes a PowerPoint deck with notes, a table and a chart."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from PIL import Image
 from pydantic import JsonValue
 
 from gta_bench.datasets.folders import GroupEntry
@@ -29,9 +29,12 @@ from gta_bench.forge.draft import (
     group,
     leaf,
 )
+from gta_bench.forge.drawing import encode_png
+from gta_bench.forge.inside import write_check
 from gta_bench.forge.words import PRODUCTS
 
 FILE: Final = "deck.pptx"
+CHECK: Final = "checks/deck.py"
 # Sections, sections that are left out, internal points, products.
 SIZES: Final = {1: (4, 0, 1, 4), 2: (6, 1, 2, 5), 3: (9, 2, 4, 6)}
 TOPICS: Final = (
@@ -55,6 +58,7 @@ SECRETS: Final = (
     "The bank wants an answer within {} days",
 )
 SKIPPED: Final = ("Parking lot", "Open questions")
+LUNCH: Final = "Who orders lunch?"
 NOTES: Final = ("Thank {} for the data.", "Hand over to {} afterwards.", "{} answers questions.")
 AXIS: Final = "Units sold"
 
@@ -80,6 +84,8 @@ class _Plan:
     extra: tuple[ForgedSlide, ...] = ()
     chart: bool = True
     drawn: bool = False
+    tiny: bool = False
+    table_on: str = ""
 
     def build(self) -> Work:
         """Write the deck."""
@@ -89,15 +95,17 @@ class _Plan:
 
     def _show(self, section: _Section) -> ForgedSlide:
         slide = ForgedSlide(section.title, section.points, section.note)
-        if section.title != self.chart_title:
-            return slide
-        slide = slide._replace(table=WordTable([("Product", "Units"), *self.units]))
-        if not self.chart:
+        if section.title == (self.table_on or self.chart_title):
+            slide = slide._replace(table=WordTable([("Product", "Units"), *self.units]))
+        if section.title != self.chart_title or not self.chart:
             return slide
         names, values = zip(*self.units, strict=True)
         if not self.drawn:
             return slide._replace(shown=DeckChart(AXIS, names, values))
-        picture = draw_bars(AXIS, self.units, color=GREEN, size=(6.6, 4.9), text=13)
+        if self.tiny:
+            picture = encode_png(Image.new("RGB", (1, 1), "white"))
+        else:
+            picture = draw_bars(AXIS, self.units, color=GREEN, size=(6.6, 4.9), text=13)
         return slide._replace(shown=WordPicture(picture, f"Bar chart: {AXIS.lower()}"))
 
 
@@ -122,10 +130,18 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         tools=("Plot", "PptxFileGenerator"),
         inputs={"brief.md": _brief(plan, shown, SKIPPED[:skipped], speaker).encode()},
         deliverables={FILE: "pptx"},
-        nodes=_score(plan),
+        nodes=_score(plan, SKIPPED[:skipped]),
         gold={"native-chart": plan.build(), "drawn-chart": replace(plan, drawn=True).build()},
-        wrong=_break(plan),
+        wrong=_break(plan, skipped=skipped > 0),
         cheat={"one-slide": Work({FILE: write_deck([cover], foot=company)})},
+        checks={
+            "deck.py": write_check(
+                "deck",
+                SECTIONS=[(one.title, [*one.points], one.note) for one in sections],
+                SALES=plan.chart_title,
+                UNITS=[*plan.units],
+            )
+        },
     )
 
 
@@ -160,7 +176,7 @@ def _brief(plan: _Plan, shown: Sequence[_Section], skipped: Sequence[str], speak
             lines += ["| Product | Units |", "|---|---|", *rows, ""]
         lines += [f"Note: {section.note}", ""]
         if number < len(skipped):
-            lines += [f"## {skipped[number]} (not for the deck)", "", "- Who orders lunch?", ""]
+            lines += [f"## {skipped[number]} (not for the deck)", "", f"- {LUNCH}", ""]
     return "\n".join(lines)
 
 
@@ -175,28 +191,32 @@ def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
     order = "in the running order that the brief lists" if level > 2 else "in the brief's order"
     return (
         f"{opening} The first slide is the cover with the title of the brief. Then comes one "
-        f"slide for each section, {order}, with the section's title as its title, and no other "
-        f"slide: {len(plan.sections) + 1} slides in all.{left_out} Each slide has the points of "
-        "its section word for word. Points marked (internal) must not appear anywhere, not even "
-        'in the notes. What follows "Note:" in a section becomes the speaker notes of its slide, '
-        f'word for word. The slide "{plan.chart_title}" also has the brief\'s table with the '
-        "columns Product and Units, and a column chart of it, either native or as a picture."
+        f"slide for each section, {order}, with the section's title in the slide's title "
+        f"placeholder, and no other slide: {len(plan.sections) + 1} slides in all.{left_out} "
+        "Each slide has the points of its section word for word. Points marked (internal) must "
+        'not appear on a slide or in the notes. What follows "Note:" in a section becomes the '
+        f'speaker notes of its slide, word for word. The slide "{plan.chart_title}" also has the '
+        "brief's table with the columns Product and Units, and a column chart of it, either native "
+        "or as a picture of at least 300 pixels of width."
     )
 
 
-def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan, skipped: Sequence[str]) -> tuple[GroupEntry, ...]:
     file = {"file": FILE}
     count = len(plan.sections) + 1
-    points: list[JsonValue] = [point for one in plan.sections for point in one.points]
-    secrets: list[JsonValue] = [secret for one in plan.sections for secret in one.secrets]
+    points = [point for one in plan.sections for point in one.points]
+    secrets = [secret for one in plan.sections for secret in one.secrets]
+    # Without the article, so that a sentence that begins otherwise is found, too.
+    kept = [one.partition(" ")[2] for one in secrets]
+    refused: list[JsonValue] = [*kept, *(one.replace(" %", "%") for one in kept if " %" in one)]
+    refused += ["(internal)", *skipped, *([LUNCH] if skipped else [])]
     names: list[JsonValue] = [name for name, _ in plan.units]
-    notes: list[JsonValue] = [one.note for one in plan.sections]
     titles: list[JsonValue] = [plan.title, *(one.title for one in plan.sections)]
     units: Iterator[CheckTable] = (
         {"is": "table.value", **file, "row": name, "column": "Units", "equals": float(value)}
         for name, value in plan.units
     )
-    on_slide = rf"^## Slide \d+: {re.escape(plan.chart_title)}\n(?:(?!## Slide )[^\n]*\n)*?"
+    left_out = " and nothing of a section that is left out" if skipped else ""
     return (
         group(
             "outline",
@@ -208,29 +228,31 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
         ),
         group(
             "content",
-            leaf("points", f"All {len(points)} points that are not internal are on the slides, "
-                 "word for word.", {"is": "text.contains", **file, "all": points}),
+            leaf("points", f"All {len(points)} points that are not internal are on the slides of "
+                 "their sections, word for word.",
+                 {"is": "python", "run": f"{CHECK}:show_points"}),
             leaf("internal", f"The deck lists the {len(plan.units)} products of the brief, and "
-                 f"has no point that is marked internal ({len(secrets)} in the brief).",
-                 {"is": "text.contains", **file, "all": names,
-                  "none": secrets}),
-            leaf("notes", f"Each of the {count - 1} sections has its note in the speaker notes.",
+                 f"has no point that is marked internal ({len(secrets)} in the brief){left_out}.",
+                 {"is": "text.contains", **file, "all": names, "none": refused}),
+            leaf("notes", f"Each of the {count - 1} sections has its note in the speaker notes of "
+                 "its slide.",
                  {"is": "doc.parts", **file, "notes": count - 1},
-                 {"is": "text.contains", **file, "all": notes}),
+                 {"is": "python", "run": f"{CHECK}:say_notes"}),
             weight=1.5,
         ),
         group(
             "sales",
-            leaf("figures", f"A table has the units of each of the {len(plan.units)} products.",
-                 *units),
-            leaf("chart", f'The slide "{plan.chart_title}" has a chart, native or as a picture.',
-                 {"is": "text.regex", **file,
-                  "pattern": rf"{on_slide}\[(?:picture: |\w+ chart\b)"}),
+            leaf("figures", f'A table on the slide "{plan.chart_title}" has the units of each of '
+                 f"the {len(plan.units)} products.",
+                 *units, {"is": "python", "run": f"{CHECK}:place_table"}),
+            leaf("chart", f'The slide "{plan.chart_title}" has a native column chart of the units, '
+                 "or a picture with at least 300 pixels of width.",
+                 {"is": "python", "run": f"{CHECK}:draw_chart"}),
         ),
     )  # fmt: skip
 
 
-def _break(plan: _Plan) -> dict[str, Wrong]:
+def _break(plan: _Plan, *, skipped: bool) -> dict[str, Wrong]:
     at = next(n for n, one in enumerate(plan.sections) if one.title != plan.chart_title)
     one, secret = plan.sections[at], next(one.secrets[0] for one in plan.sections if one.secrets)
     (name, value), *others = plan.units
@@ -240,19 +262,33 @@ def _break(plan: _Plan) -> dict[str, Wrong]:
 
     first, *rest, last = plan.sections
     thanks = ForgedSlide("Thank you", ("Questions are welcome",))
-    made = {
-        "slide-added": (replace(plan, extra=(thanks,)), "slides"),
-        "title-changed": (change(one._replace(title="More news")), "titles"),
-        "slides-swapped": (replace(plan, sections=(last, *rest, first)), "titles"),
-        "point-lost": (change(one._replace(points=one.points[:1])), "points"),
-        "internal-shown": (change(one._replace(points=(*one.points, secret))), "internal"),
-        "note-lost": (change(one._replace(note="")), "notes"),
-        "value-off": (replace(plan, units=((name, value + 10), *others)), "figures"),
-        "chart-left-out": (replace(plan, chart=False), "chart"),
+    swapped = (first._replace(note=last.note), *rest, last._replace(note=first.note))
+    whispered = one._replace(points=one.points[:1], note=f"{one.note}\n{one.points[1]}")
+    made: dict[str, tuple[_Plan, tuple[str, ...]]] = {
+        "slide-added": (replace(plan, extra=(thanks,)), ("slides",)),
+        # A section is found by the title of its slide.
+        "title-changed": (
+            change(one._replace(title="More news")),
+            ("titles", "points", "notes"),
+        ),
+        "slides-swapped": (replace(plan, sections=(last, *rest, first)), ("titles",)),
+        "point-lost": (change(one._replace(points=one.points[:1])), ("points",)),
+        "point-in-notes": (change(whispered), ("points",)),
+        "internal-shown": (change(one._replace(points=(*one.points, secret))), ("internal",)),
+        "note-lost": (change(one._replace(note="")), ("notes",)),
+        "notes-swapped": (replace(plan, sections=swapped), ("notes",)),
+        "value-off": (
+            replace(plan, units=((name, value + 10), *others)),
+            ("figures", "chart"),
+        ),
+        "table-elsewhere": (replace(plan, table_on=one.title), ("figures",)),
+        "chart-left-out": (replace(plan, chart=False), ("chart",)),
+        "chart-tiny": (replace(plan, drawn=True, tiny=True), ("chart",)),
     }
+    if skipped:
+        made["section-kept"] = change(one._replace(points=(*one.points, LUNCH))), ("internal",)
     return {
-        name: Wrong(wrong.build(), (broken,), "native-chart")
-        for name, (wrong, broken) in made.items()
+        name: Wrong(wrong.build(), broken, "native-chart") for name, (wrong, broken) in made.items()
     }
 
 

@@ -24,6 +24,7 @@ from gta_bench.forge.draft import (
 )
 from gta_bench.forge.drawing import encode_png
 from gta_bench.forge.files import write_csv
+from gta_bench.forge.inside import write_check
 from gta_bench.forge.pictures import load_font
 
 FILE: Final = "index.html"
@@ -36,29 +37,7 @@ TOPICS: Final = ("of the sea", "for families", "under the stars", "with friends"
 ROOMS: Final = ("Great Hall", "Library", "Garden", "Studio")
 HEADINGS: Final = (("Program", "What is on", "All events"), ("The house", "Where we are", "Venue"))
 SKIES: Final = (((38, 70, 110), (246, 190, 140)), ((52, 100, 120), (250, 225, 170)))
-ALT: Final = '''"""Whether a picture of the page has a source and an alternative text."""
-
-import posixpath
-import re
-from typing import Any
-
-
-def has_text(work: Any) -> dict[str, Any]:
-    source = work.read("index.html").decode("utf-8", "replace")
-    tags = re.findall(r"<img\\b[^<>]*>", source, re.IGNORECASE)
-    for tag in tags:
-        where, said = attribute(tag, "src"), attribute(tag, "alt")
-        there = where.startswith("data:image/") or posixpath.normpath(where) in work.files
-        if there and "PLACE".lower() in said.lower():
-            return {"score": True, "found": said[:100]}
-    found = f"{len(tags)} pictures, none with such a text"
-    return {"score": False, "found": found, "wanted": "a text that names PLACE"}
-
-
-def attribute(tag: str, name: str) -> str:
-    found = re.search(rf"(?s)\\b{name}\\s*=\\s*(?:\\"([^\\"]*)\\"|'([^']*)')", tag, re.IGNORECASE)
-    return (found[1] or found[2] or "").strip() if found else ""
-'''
+CHECK: Final = "checks/page.py"
 STYLE: Final = """
 body { font-family: Arial, sans-serif; margin: 0; color: #222; background: #f6f5f1; }
 header { background: #264653; color: #fff;
@@ -111,6 +90,7 @@ class _Plan:
     anchor: str = "program"
     alt: str | None = None
     beside: bool = False
+    linked: bool = True
 
     def build(self) -> Work:
         """Write the page, and the picture beside it unless it is in the page."""
@@ -134,12 +114,13 @@ class _Plan:
         venue = f"""<section id="venue"><h2>{second}</h2>
 <figure><img src="{source}" alt="{alt}"><figcaption>Photo: {self.credit}</figcaption></figure>
 </section>"""
+        menu = f'<nav><a href="#{self.anchor}">{first}</a><a href="#venue">{second}</a></nav>'
         return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{self.house}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>{STYLE}</style></head>
 <body><header><h1>{self.house}</h1>
-<nav><a href="#{self.anchor}">{first}</a><a href="#venue">{second}</a></nav></header>
+{menu if self.linked else ""}</header>
 <main>
 {program}
 {venue}
@@ -170,7 +151,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         gold={"in-one-file": plan.build(), "picture-beside": replace(plan, beside=True).build()},
         wrong=_break(plan, [one for one in events if one not in shown]),
         cheat={"screenshot": Work({FILE: shrink(picture)})},
-        checks={"alt.py": ALT.replace("PLACE", place).encode()},
+        checks={"page.py": write_check("page", SECTIONS=[*headings], PLACE=place)},
     )
 
 
@@ -249,10 +230,13 @@ def _ask(dice: TaskDice, plan: _Plan, place: str, level: TaskLevel, room: str | 
         f'and links at the top that lead to the sections "{first}" and "{second}" on the page. '
         f'Below "{first}" is a table with the columns Date, Event, Room, Seats and one row for '
         f"each of the {len(plan.events)} {chosen}, with the dates as in the file, the earliest "
-        f'first. Below "{second}" is the picture, in the page itself or as a file beside it, '
-        f"with an alternative text that names {place}, and with a caption that has the "
-        'form "Photo: NAME". The name of the photographer is written on the picture. A click on '
-        "the head of a column sorts the table. The page opens without a script error."
+        "first. The rows are in the source of the page, so that the table does not depend on a "
+        f'script. Below "{second}" is the picture, at least 300 pixels wide, in the page itself '
+        "or as a file beside it (converted or scaled: an unchanged copy of an input does not "
+        f"count as delivered), with an alternative text that names {place}, and with a caption "
+        "that has the "
+        'form "Photo: NAME". The name of the photographer is written on the picture. The page '
+        "opens without a script error."
     )
 
 
@@ -270,9 +254,9 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
             "page",
             leaf("opens", "The page opens in a browser without a script error.",
                  {"is": "html.opens", **file}),
-            leaf("links", "The page has a table, and every link to a section or to a local file "
-                 "resolves.",
-                 {"is": "html.links", **file}, {"is": "doc.parts", **file, "tables": 1}),
+            leaf("links", "Links lead to the two sections, and every link to a section or to a "
+                 "local file resolves.",
+                 {"is": "html.links", **file}, {"is": "python", "run": f"{CHECK}:link_sections"}),
             leaf("headings", "The page has the 3 headings that the request lists, in its order.",
                  {"is": "doc.heading", **file, "texts": titles}),
         ),
@@ -289,8 +273,9 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
         ),
         group(
             "picture",
-            leaf("alt", f"The picture has an alternative text that names {place}.",
-                 {"is": "python", "run": "checks/alt.py:has_text"}),
+            leaf("alt", "The picture is shown with at least 300 pixels of width, and has an "
+                 f"alternative text that names {place}.",
+                 {"is": "python", "run": f"{CHECK}:show_picture"}),
             leaf("caption", "A caption names the photographer whose name is on the picture.",
                  {"is": "text.contains", **file, "all": [f"Photo: {plan.credit}"]}),
         ),
@@ -303,22 +288,27 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
     more = (others[0] if others else first._replace(name="Open day"))._replace(day=last.day)
     off = first._replace(seats=first.seats + 10)
     given, family = plan.credit.split(" ")
-    made = {
-        "script-error": (replace(plan, script=SCRIPT + BROKEN), "opens"),
-        "anchor-lost": (replace(plan, anchor="events"), "links"),
+    made: dict[str, tuple[_Plan, tuple[str, ...]]] = {
+        "script-error": (replace(plan, script=SCRIPT + BROKEN), ("opens",)),
+        "anchor-lost": (replace(plan, anchor="events"), ("links",)),
+        "links-left-out": (replace(plan, linked=False), ("links",)),
+        # A link leads to a section by its heading.
         "heading-renamed": (
             replace(plan, headings=(plan.headings[0], "Miscellaneous")),
-            "headings",
+            ("links", "headings"),
         ),
-        "seats-off": (replace(plan, events=(off, *middle, last)), "values"),
-        "row-too-many": (replace(plan, events=(*plan.events, more)), "rows"),
-        "not-sorted": (replace(plan, events=(last, *middle, first)), "order"),
-        "alt-empty": (replace(plan, alt=""), "alt"),
-        "name-misread": (replace(plan, credit=f"{given[:-1]} {family}"), "caption"),
+        "seats-off": (replace(plan, events=(off, *middle, last)), ("values",)),
+        "row-too-many": (replace(plan, events=(*plan.events, more)), ("rows",)),
+        "not-sorted": (replace(plan, events=(last, *middle, first)), ("order",)),
+        "alt-empty": (replace(plan, alt=""), ("alt",)),
+        "picture-tiny": (replace(plan, picture=_draw_dot()), ("alt",)),
+        "name-misread": (replace(plan, credit=f"{given[:-1]} {family}"), ("caption",)),
     }
-    return {
-        name: Wrong(one.build(), (broken,), "in-one-file") for name, (one, broken) in made.items()
-    }
+    return {name: Wrong(one.build(), broken, "in-one-file") for name, (one, broken) in made.items()}
+
+
+def _draw_dot() -> bytes:
+    return encode_png(Image.new("RGB", (1, 1), "white"))
 
 
 FAMILY: Final = TaskFamily(

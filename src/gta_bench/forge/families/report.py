@@ -1,9 +1,10 @@
 """report: a workbook with quarterly figures becomes a Word report with a table and a chart."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+
+from PIL import Image
 
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.books import BookSheet, write_book
@@ -28,9 +29,12 @@ from gta_bench.forge.draft import (
     group,
     leaf,
 )
+from gta_bench.forge.drawing import encode_png
 from gta_bench.forge.files import ForgedCell
+from gta_bench.forge.inside import write_check
 
 FILE: Final = "report.docx"
+CHECK: Final = "checks/report.py"
 QUARTERS: Final = ("Q1", "Q2", "Q3", "Q4")
 COUNTS: Final = {1: 4, 2: 6, 3: 9}
 ONE_PAGE: Final = 6
@@ -58,6 +62,10 @@ class _Plan:
     bars: tuple[tuple[str, int], ...]
     chart: bool = True
     rich: bool = False
+    tiny: bool = False
+    denial: str = ""
+    early: bool = False
+    closing: bool = True
 
     @property
     def label(self) -> str:
@@ -69,12 +77,13 @@ class _Plan:
         first, second, third, *others = self.headings
         blocks: list[WordBlock] = [
             Head(first),
-            f"Total {self.label.lower()}: {self.total:,}",
+            f"Total {self.label.lower()}: {self.total:,}{self.denial}",
             f"Strongest region: {self.best}",
         ]
         if self.rich:
             blocks.append(f"The report covers {len(self.bars)} regions and all four quarters.")
-        blocks += [Head(second), f"{self.label} of the whole year, largest first.", self._table()]
+        shown: list[WordBlock] = [f"{self.label} of the whole year, largest first.", self._table()]
+        blocks += [*shown, Head(second)] if self.early else [Head(second), *shown]
         # The chart of a long table does not fit below it, with what follows.
         blocks.append(Head(third, new_page=len(self.bars) > ONE_PAGE))
         if self.rich:
@@ -85,7 +94,7 @@ class _Plan:
         else:
             blocks.append("The chart is available on request.")
         for number, text in enumerate(others):
-            blocks += [Head(text), (CLOSING, ADVICE)[number]]
+            blocks += [Head(text), *((CLOSING, ADVICE)[number : number + 1] * self.closing)]
         title = f"{self.company}: {self.label.lower()} of the year"
         return Work({FILE: write_document(title, *blocks, color=GREEN if self.rich else BLUE)})
 
@@ -100,7 +109,10 @@ class _Plan:
         title = f"{self.label} by region"
         color = GREEN if self.rich else BLUE
         size = (6.4, 2.6) if self.rich else (6.4, 3.4)
-        drawn = draw_bars(title, self.bars, color=color, size=size, lying=self.rich)
+        if self.tiny:
+            drawn = encode_png(Image.new("RGB", (1, 1), "white"))
+        else:
+            drawn = draw_bars(title, self.bars, color=color, size=size, lying=self.rich)
         return WordPicture(drawn, f"Bar chart: {title.lower()}", CAPTION.format(self.label))
 
 
@@ -141,6 +153,15 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         gold={"plain": plan.build(), "with-shares": replace(plan, rich=True).build()},
         wrong=_break(plan),
         cheat={"request-pasted": Work({FILE: write_document("Report", *request.split(". "))})},
+        checks={
+            "report.py": write_check(
+                "report",
+                HEADINGS=[*headings],
+                WHAT=plan.label.lower(),
+                TOTAL=plan.total,
+                REGIONS=order,
+            )
+        },
     )
 
 
@@ -174,11 +195,14 @@ def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
     closing = f' Put one closing sentence below "{others[0]}".' if others else ""
     return (
         f"{opening} {source} Use these headings of level 1, in this order: {listed}. Below "
-        f'"{first}", write one line "Total {what}: …" with the {what} of all regions, in digits, '
-        f'and one line "Strongest region: …" with the region that has the most {what}. Below '
+        f'"{first}", write one line "Total {what}: …" with the {what} of all regions, and one '
+        f'line "Strongest region: …" with the region that has the most {what}, with nothing '
+        "else on these lines. Write numbers in digits, such as 12345 or 12,345; a currency may "
+        "stand beside them. Below "
         f'"{second}", put a table with the columns Region, {columns} and one row for each of the '
         f"{len(plan.rows)} regions, sorted by {what} from large to small, without a row for the "
-        f'total. Below "{third}", insert a bar chart of {what} by region as a picture.{closing}'
+        f'total. Below "{third}", insert a bar chart of {what} by region as a picture, at '
+        f"least 300 pixels wide.{closing}"
     )
 
 
@@ -191,20 +215,21 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
         for row in plan.rows
         for column, value in zip(plan.columns, row[1:], strict=True)
     )  # fmt: skip
-    total = f"{plan.total:,}".replace(",", "[, ]?")
-    lead = r"^[\s>*_-]{0,9}"
+    closing = " and closing sentence" if len(plan.headings) > 3 else ""
     return (
         group(
             "text",
             leaf("headings", f"The report has the {len(plan.headings)} headings of level 1 that "
                  "the request lists, in its order.",
                  {"is": "doc.heading", **file, "texts": [*plan.headings], "level": 1}),
-            leaf("figure", f"A line states the total {what} of all regions, and it is right.",
-                 {"is": "text.regex", **file,
-                  "pattern": rf"{lead}Total {what}:[\s*_]{{0,9}}[$€]?{total}(?![\d,])"}),
-            leaf("leader", f"A line names the region with the most {what} as the strongest one.",
-                 {"is": "text.regex", **file,
-                  "pattern": rf"{lead}Strongest region:[\s*_]{{0,9}}{re.escape(plan.best)}\b"}),
+            leaf("figure", f"A line states the total {what} of all regions, it is right, and "
+                 "nothing else is on the line.",
+                 {"is": "python", "run": f"{CHECK}:state_total"}),
+            leaf("leader", f"A line names the region with the most {what} as the strongest one, "
+                 "and nothing else.",
+                 {"is": "python", "run": f"{CHECK}:name_leader"}),
+            leaf("places", f"The two lines, table{closing} are below the headings that the "
+                 "request wants.", {"is": "python", "run": f"{CHECK}:keep_places"}),
         ),
         group(
             "table",
@@ -216,8 +241,9 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
             leaf("order", f"The table is sorted by {what}, from large to small.",
                  {"is": "table.order", **file, "by": plan.label, "desc": True}),
         ),
-        group("picture", leaf("chart", f"A picture in the report is a bar chart of {what} by "
-              "region.", {"is": "doc.parts", **file, "pictures": 1}), weight=0.5),
+        group("picture", leaf("chart", f'Below "{plan.headings[2]}" is a picture with at least '
+              "300 pixels of width, for the bar chart.",
+              {"is": "python", "run": f"{CHECK}:show_chart"}), weight=0.5),
     )  # fmt: skip
 
 
@@ -227,17 +253,30 @@ def _break(plan: _Plan) -> dict[str, Wrong]:
     # Lower by a little, the last row stays the last one.
     off = (*last[:-1], int(last[-1]) - 900)
     invented: tuple[str | int, ...] = ("Elsewhere", *(0 for _ in plan.columns))
-    made = {
-        "heading-renamed": (replace(plan, headings=(start, *rest, "Miscellaneous")), "headings"),
-        "headings-swapped": (replace(plan, headings=(end, *rest, start)), "headings"),
-        "digits-swapped": (replace(plan, total=_swap_digits(plan.total)), "figure"),
-        "weakest-named": (replace(plan, best=str(last[0])), "leader"),
-        "value-off": (replace(plan, rows=(first, *others, off)), "values"),
-        "row-invented": (replace(plan, rows=(*plan.rows, invented)), "rows"),
-        "not-sorted": (replace(plan, rows=(last, *others, first)), "order"),
-        "chart-left-out": (replace(plan, chart=False), "chart"),
+    # What is below a heading that was renamed is at a wrong place.
+    below = "places" if len(plan.headings) > 3 else "chart"
+    made: dict[str, tuple[_Plan, tuple[str, ...]]] = {
+        "heading-renamed": (
+            replace(plan, headings=(start, *rest, "Miscellaneous")),
+            ("headings", below),
+        ),
+        "headings-swapped": (
+            replace(plan, headings=(end, *rest, start)),
+            ("headings", *dict.fromkeys(("places", below))),
+        ),
+        "digits-swapped": (replace(plan, total=_swap_digits(plan.total)), ("figure",)),
+        "total-denied": (replace(plan, denial=" was planned, it is 5"), ("figure",)),
+        "weakest-named": (replace(plan, best=str(last[0])), ("leader",)),
+        "table-too-early": (replace(plan, early=True), ("places",)),
+        "value-off": (replace(plan, rows=(first, *others, off)), ("values",)),
+        "row-invented": (replace(plan, rows=(*plan.rows, invented)), ("rows",)),
+        "not-sorted": (replace(plan, rows=(last, *others, first)), ("order",)),
+        "chart-left-out": (replace(plan, chart=False), ("chart",)),
+        "chart-tiny": (replace(plan, tiny=True), ("chart",)),
     }
-    return {name: Wrong(one.build(), (broken,), "plain") for name, (one, broken) in made.items()}
+    if len(plan.headings) > 3:
+        made["closing-left-out"] = replace(plan, closing=False), ("places",)
+    return {name: Wrong(one.build(), broken, "plain") for name, (one, broken) in made.items()}
 
 
 def _swap_digits(value: int) -> int:
