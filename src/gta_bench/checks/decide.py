@@ -19,7 +19,7 @@ from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.records.workflow import Checkpoint
 
 # Increment it with every change of our own code that can change a score.
-VERSION: Final = 2
+VERSION: Final = 3
 FULL: Final = 10.0
 # With a share of the checks, a leaf stays below the threshold at which it passes.
 MOST_SHARE: Final = 6.0
@@ -39,6 +39,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "table.value": tables.check_value,
     "table.sum": tables.check_sum,
     "table.order": tables.check_order,
+    "table.keys": tables.check_keys,
     "table.same": tables.check_same,
     "xlsx.cell": tables.check_cell,
     "xlsx.no_errors": tables.check_no_errors,
@@ -52,6 +53,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "html.links": documents.check_links,
     "zip.members": documents.check_members,
     "answer.contains": documents.check_answer,
+    "answer.line": documents.check_answer_line,
     "python": check_python,
 }
 
