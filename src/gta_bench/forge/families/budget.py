@@ -95,11 +95,11 @@ class _Plan:
             BookSheet("Budget", [(*HEAD, *self._more_columns()), *self._rows(), self._total()]),
         ]
         book = write_book(*sheets, title=f"Budget of {self.company}")
-        told = f"The total {self.named.lower()} from the budget."
+        text = f"The total {self.named.lower()} from the budget."
         answer = f"Answer: {self.totals[self.named]:,.2f}"
         if self.hedged:
             answer = " or ".join([answer, *(f"{one:,.2f}" for one in self.totals.values())])
-        return Work({FILE: book}, f"{told}\n{answer}")
+        return Work({FILE: book}, f"{text}\n{answer}")
 
     def _more_columns(self) -> tuple[str, ...]:
         return ("Units",) if self.stepwise else ("Margin",) if self.margin else ()
