@@ -112,6 +112,7 @@ NEEDED = {
     "table.value": 'row = "x", column = "x", equals = 1.5',
     "table.sum": 'column = "x", equals = 1.5',
     "table.order": 'by = "x"',
+    "table.keys": 'column = "x", all = ["x"]',
     "table.same": 'reference = "checks/table.csv", key = ["x"]',
     "xlsx.cell": 'at = "A1", equals = 1.5',
     "json.path": 'path = "$.x"',
@@ -122,6 +123,7 @@ NEEDED = {
     "media.says": 'all = ["x"]',
     "zip.members": 'all = ["x"]',
     "answer.contains": 'all = ["x"]',
+    "answer.line": 'equals = "x"',
     "python": 'run = "checks/own.py:check"',
 }
 
@@ -129,7 +131,9 @@ NEEDED = {
 def test_every_kind_of_check_is_linted_and_shown(tmp_path: Path) -> None:
     toml = 'format = 1\nid = "q3-sales"\n[deliverables]\n"summary.csv" = "csv"\n'
     for number, kind in enumerate(CHECKS):
-        own = {"answer.contains": (), "python": ()}.get(kind, ('file = "summary.csv"',))
+        own = {"answer.contains": (), "answer.line": (), "python": ()}.get(
+            kind, ('file = "summary.csv"',)
+        )
         text = ", ".join([f'is = "{kind}"', *own, *filter(None, [NEEDED.get(kind)])])
         toml += f'[[leaf]]\nid = "n{number}"\nsays = "It is {kind}."\nchecks = [{{ {text} }}]\n'
     files = {"checks/own.py": b"def check(work):\n    return 1\n", "checks/table.csv": b"x\n1\n"}

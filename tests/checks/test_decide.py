@@ -58,6 +58,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "doc.docx": document.read_bytes(),
         "report.pdf": samples.pdf([samples.words("Annual report"), samples.words("Page two")]),
         "pack.zip": samples.zipped({"a/one.txt": "1", "two.csv": "2"}),
+        "dotted.zip": samples.zipped({"./a/one.txt": "1"}),
+        "members.csv": b"ID,Name\nA1,Lars  Lopez\nA2,Ada Lee\n,\n",
         "empty.txt": b"",
         "white.txt": b" \n",
         "broken.xlsx": b"PK\x03\x04 broken",
@@ -71,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def work(files: Mapping[str, bytes], jail: Jail) -> CheckedWork:
     """One delivery for all cases, so that every file is read once."""
-    return deliver(files, jail, answer="West trails by 31,867.20 dollars.")
+    return deliver(files, jail, answer="West trails by 31,867.20 dollars.\n**Answer:** `West`.\n")
 
 
 HOLDS: list[dict[str, Any]] = [
@@ -108,6 +110,10 @@ HOLDS: list[dict[str, Any]] = [
      "where": {"Year": "2025"}},
     {"is": "table.order", "file": "sales.csv", "by": "Revenue", "desc": True, "unique": True},
     {"is": "table.order", "file": "sales.csv", "by": "Region"},
+    value("members.csv", "A2", "Name", "Ada Lee", exact=True),
+    value("members.csv", "A1", "Name", "Lars Lopez"),
+    {"is": "table.keys", "file": "members.csv", "column": "ID", "all": ["A1"], "only": ["a1", "A2"],
+     "once": True},
     {"is": "table.same", "file": "sales.csv", "reference": "gold/a.csv", "key": ["Region"],
      "rows": "Region,Revenue\nWest,10\nNorth,48210.55\nSouth,31877.2\n"},
     {"is": "xlsx.cell", "file": "book.xlsx", "at": "D1", "equals": 6.5, "formula": True},
@@ -118,11 +124,14 @@ HOLDS: list[dict[str, Any]] = [
     {"is": "json.path", "file": "tree.json", "path": "$.items[0].name", "equals": "tea"},
     {"is": "json.path", "file": "tree.json", "path": '$["items"][1].id', "equals": 2},
     {"is": "json.path", "file": "tree.json", "path": "$.items[-1].id", "equals": 2},
+    {"is": "json.path", "file": "tree.json", "path": "$.items[*]", "min": 2, "max": 2},
     {"is": "image.facts", "file": "logo.png", "width": {"min": 40, "max": 40}},
     {"is": "image.facts", "file": "noise.png", "height": {"min": 64}, "not_blank": True},
     {"is": "html.links", "file": "notes.md"},
     {"is": "zip.members", "file": "pack.zip", "all": ["*/one.txt"], "none": ["*.exe"]},
+    {"is": "zip.members", "file": "dotted.zip", "all": ["a/one.txt"]},
     {"is": "answer.contains", "all": ["west"], "number": 31867.2},
+    {"is": "answer.line", "equals": "west"},
 ]  # fmt: skip
 FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "file.exists", "file": "no.csv"}, "no.csv: was not delivered; delivered: book.xlsx"),
@@ -171,6 +180,14 @@ FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "table.order", "file": "sales.csv", "by": "Revenue"}, "48,210.55 before 31877.20"),
     ({"is": "table.order", "file": "sales.csv", "by": "Year", "desc": True, "unique": True},
      "'2025' more than once"),
+    (value("members.csv", "A1", "Name", "Lars Lopez", exact=True), "found 'Lars  Lopez', wanted"),
+    (value("members.csv", "A2", "Name", "ada lee", exact=True), "found 'Ada Lee', wanted 'ada"),
+    ({"is": "table.keys", "file": "sales.csv", "column": "Region", "all": ["East"]}, "no 'East'"),
+    ({"is": "table.keys", "file": "sales.csv", "column": "Region", "only": ["North", "South"]},
+     "sales.csv > Region: found 'west', wanted nothing but 2 values"),
+    ({"is": "table.keys", "file": "sales.csv", "column": "Year", "once": True},
+     "'2025' more than once"),
+    ({"is": "table.keys", "file": "plain.xlsx", "column": "Region", "once": True}, "no rows"),
     ({"is": "table.same", "file": "sales.csv", "reference": "g.csv", "key": ["Region"],
       "rows": "Region,Revenue\nWest,11\nNorth,48210.55\nSouth,31877.2\n"}, "found 10, wanted 11"),
     ({"is": "table.same", "file": "sales.csv", "reference": "g.csv", "key": ["Region"],
@@ -186,6 +203,7 @@ FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "xlsx.cell", "file": "sales.csv", "at": "A1", "equals": 1}, "csv, not a workbook"),
     ({"is": "xlsx.no_errors", "file": "book.xlsx"}, "found Sum!A2 #DIV/0!"),
     ({"is": "json.path", "file": "tree.json", "path": "$.items[5]"}, "0 values, wanted at least 1"),
+    ({"is": "json.path", "file": "tree.json", "path": "$.items[*]", "max": 1}, "2 values, wanted"),
     ({"is": "json.path", "file": "tree.json", "path": "$.items[0].id", "equals": 3}, "found 1"),
     ({"is": "json.path", "file": "tree.json", "path": "$.items", "type": "object"}, "type object"),
     ({"is": "json.path", "file": "tree.json", "path": "$.items[*].name", "equals": "x"}, '"tea"'),
@@ -204,6 +222,9 @@ FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "zip.members", "file": "sales.csv", "none": ["*.csv"]}, "csv, not a zip archive"),
     ({"is": "answer.contains", "number": 5}, "the answer: found 31,867.2, wanted 5"),
     ({"is": "answer.contains", "any": ["north"]}, "none of them, wanted 'north'"),
+    ({"is": "answer.line", "equals": "North"}, "the last line of the answer: found 'West', wanted"),
+    ({"is": "answer.line", "equals": 5.0}, "West, wanted 5"),
+    ({"is": "answer.line", "equals": "West", "start": "Total"}, "'Answer: West.', wanted Total"),
 ]  # fmt: skip
 
 
@@ -351,3 +372,51 @@ def test_linear_credit_falls_with_the_distance(work: CheckedWork) -> None:
     near = value("sales.csv", "West", "Revenue", 12, within=1, zero_at=5)
     verdict = decide(work, near, credit="linear")
     assert isinstance(verdict, Scored) and verdict.value == pytest.approx(7.5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "equals", "passes"),
+    [
+        ("The sum:\nAnswer: 2,009.44", 2009.44, True),
+        ("answer: $2,009.44.", 2009.44, True),
+        ("Answer: -5", -5.0, True),
+        ("Answer: not 2009.44 but -5", 2009.44, False),
+        ("Answer: 1, 2 or 2009.44", 2009.44, False),
+        ("Answer: 2009.44\nI hope this helps.", 2009.44, False),
+        ("The answer: 2009.44", 2009.44, False),
+        ("Not Pinecrest.\nAnswer: Yarrow", "Pinecrest", False),
+        ("Answer: Pinecrest or Yarrow", "Pinecrest", False),
+        ("Answer: not Pinecrest", "Pinecrest", False),
+        ("", "Pinecrest", False),
+    ],
+)
+def test_the_last_line_of_an_answer_is_one_value(
+    jail: Jail, answer: str, equals: object, passes: bool
+) -> None:
+    """Lists of candidates and denials passed when the answer only had to contain the value."""
+    verdict = decide(deliver({}, jail, answer), {"is": "answer.line", "equals": equals})
+    assert points(verdict) == (10 if passes else 0), verdict
+
+
+@pytest.mark.slow
+@needs("soffice")
+def test_a_cell_must_follow_when_others_change(jail: Jail) -> None:
+    """A typed number that pretends to use its inputs passed as computed."""
+    check = {"is": "xlsx.cell", "file": "a.xlsx", "sheet": "Out", "at": "A1", "equals": 12.0,
+             "change": {"In!B2": 10, "In!B3": 2}}  # fmt: skip
+    for formula, passes in {
+        "=SUM(In!B2:B3)": True,
+        '=INDEX(In!$B:$B,2)+VLOOKUP("y",In!$A:$B,2,FALSE)': True,
+        "=7+0*SUM(In!B2:B3)": False,
+        "=IF(FALSE,SUM(In!B2:B3),7)": False,
+        "=In!B2+3": False,
+    }.items():
+        book = Workbook()
+        given, out = book.create_sheet("In"), book.create_sheet("Out")
+        for row in (("Item", "Value"), ("x", 4), ("y", 3)):
+            given.append(row)
+        out["A1"] = formula
+        data = BytesIO()
+        book.save(data)
+        verdict = decide(deliver({"a.xlsx": data.getvalue()}, jail), check)
+        assert points(verdict) == (10 if passes else 0), (formula, verdict)

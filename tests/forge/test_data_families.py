@@ -19,7 +19,7 @@ from gta_bench.datasets.folders import GroupEntry, LeafEntry
 from gta_bench.forge.catalog import FAMILIES
 from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
 from gta_bench.forge.writing import Order, list_files, make_task
-from gta_bench.records.checks import AnswerContains, JsonPath, TableValue
+from gta_bench.records.checks import AnswerLine, JsonPath, TableValue
 
 NAMES = ("bundle", "clean", "invoices", "schedule", "terms")
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -111,7 +111,7 @@ def test_clean_wants_what_a_second_reading_of_the_list_gives(level: TaskLevel, s
         assert values[key, "Name"] == name
         assert values[key, "City"] == city
         assert values[key, "Joined"] == day
-        assert values[key, "Fee"] == float(fee)
+        assert values[key, "Fee"] == fee
     for gold in draft.gold.values():
         rows = read_rows(gold.files["clean.csv"])
         assert {row["ID"]: tuple(row.values())[1:] for row in rows} == found
@@ -174,6 +174,8 @@ def test_bundle_indexes_what_the_archive_really_has(level: TaskLevel, seed: str)
     checks = [check for leaf in find_leaves(draft).values() for check in leaf.checks]
     paths = {check.path: check.equals for check in checks if isinstance(check, JsonPath)}
     assert paths.pop("$.total_bytes") == index["total_bytes"]
+    assert paths.pop("$.files.*") is None
+    assert {path: paths.pop(f"$.files['{path}']") for path in expected} == dict.fromkeys(expected)
     assert paths == {
         f"$.files['{path}'].{key}": value
         for path, about in expected.items()
@@ -284,7 +286,7 @@ def test_invoices_wants_the_differences_of_pdfs_and_ledger(level: TaskLevel, see
     assert wanted(draft) == expected
     total = sum(invoiced.values(), Decimal(0)) - sum(booked.values())
     (check,) = find_leaves(draft)["sum"].checks
-    assert isinstance(check, AnswerContains) and check.number == float(total)
+    assert isinstance(check, AnswerLine) and check.equals == float(total)
     for gold in draft.gold.values():
         rows = read_rows(gold.files["differences.csv"])
         assert {row["Number"] for row in rows} == {number for number, _ in expected}

@@ -132,14 +132,15 @@ def is_near(one: Any, other: Any) -> bool:
     return all(abs(first - second) < 60 for first, second in zip(one, other, strict=True))
 
 
-def test_red_is_found_in_pictures_of_every_form() -> None:
+def test_colors_are_read_from_pictures_of_every_form() -> None:
     image = Image.new("RGB", (40, 30), (10, 200, 90))
     image.paste((230, 10, 20), (5, 6, 20, 9))
     for form in ("RGB", "RGBA", "P"):
         data = io.BytesIO()
         image.convert(form).save(data, "PNG")
-        rows = boxes._find_red(data.getvalue())
-        places = [(x, y) for y, row in enumerate(rows) for x, flag in enumerate(row) if flag]
+        rows = boxes._read_png(data.getvalue())
+        assert {len(row) for row in rows} == {40} and len(rows) == 30
+        places = [(x, y) for y, row in enumerate(rows) for x, one in enumerate(row) if one[0] > 180]
         assert places == [(x, y) for y in range(6, 9) for x in range(5, 20)], form
 
 

@@ -20,6 +20,10 @@ CHECK: TypeAdapter[Any] = TypeAdapter(LeafCheck)
         ("table.shape", {}, "give at least one of `rows`, `columns`, `head`"),
         ("xlsx.cell", {"at": "A1"}, "give at least one of `equals`, `formula`"),
         ("xlsx.cell", {"at": "1A", "equals": 1}, "String should match pattern"),
+        ("xlsx.cell", {"at": "A1", "formula": True, "change": {"A!B1": 1.0}}, "give at least one"),
+        ("xlsx.cell", {"at": "A1", "equals": 1, "change": {"B1": 1.0}}, "String should match"),
+        ("table.keys", {"column": "a"}, "give at least one of `all`, `only`, `once`"),
+        ("table.value", {"row": "a", "column": "b", "equals": 1, "exact": True}, "needs a text"),
         ("image.facts", {}, "give at least one of `width`, `height`, `not_blank`"),
         ("media.facts", {}, "one of `seconds`, `width`, `height`, `video`, `audio`, `silence`"),
         ("zip.members", {}, "give at least one of `all`, `none`"),
@@ -65,7 +69,7 @@ def test_a_check_survives_logs_which_have_lists() -> None:
 
 
 def test_every_kind_says_when_it_holds() -> None:
-    assert len(CHECKS) == 29
+    assert len(CHECKS) == 31
     for kind in CHECKS.values():
         assert (kind.__doc__ or "").startswith("Holds if")
 

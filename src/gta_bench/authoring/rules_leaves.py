@@ -332,6 +332,8 @@ def _wanted_names(check: AnyCheck, opaque: bool) -> Sequence[str]:
     match check:
         case kinds.TableValue():
             names += [check.row, check.column]
+        case kinds.TableKeys():
+            names.append(check.column)
         case kinds.TableSum():
             names += [check.column, *check.where]
         case kinds.TableShape():

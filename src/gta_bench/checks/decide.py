@@ -39,6 +39,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "table.value": tables.check_value,
     "table.sum": tables.check_sum,
     "table.order": tables.check_order,
+    "table.keys": tables.check_keys,
     "table.same": tables.check_same,
     "xlsx.cell": tables.check_cell,
     "xlsx.no_errors": tables.check_no_errors,
@@ -52,6 +53,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "html.links": documents.check_links,
     "zip.members": documents.check_members,
     "answer.contains": documents.check_answer,
+    "answer.line": documents.check_answer_line,
     "python": check_python,
 }
 

@@ -25,7 +25,7 @@ from gta_bench.content.pptx import PptxContent, SlideTable, read_pptx
 from gta_bench.content.shown import drop_comments, show_book, show_deck
 from gta_bench.content.tables import CsvContent, TableRows, read_csv
 from gta_bench.content.text import TextContent, read_text
-from gta_bench.content.xlsx import XlsxContent, read_xlsx
+from gta_bench.content.xlsx import XlsxContent, change_cells, read_xlsx
 from gta_bench.errors import ToolError, ToolUnavailable, join_first
 
 Content = (
@@ -215,6 +215,17 @@ class CheckedWork:
         require(missing_office(self.jail))
         clean = normalize_package(data) or data
         return await read_xlsx(await convert(self.jail, "book.xlsx", clean, to="xlsx"), self.jail)
+
+    async def recalculate(self, file: CheckedFile, change: Mapping[str, float]) -> XlsxContent:
+        """Return a workbook as it is after these cells got other numbers."""
+
+        async def compute() -> XlsxContent:
+            require(missing_office(self.jail))
+            changed = await change_cells(file.data, self.jail, change)
+            made = await convert(self.jail, "book.xlsx", changed, to="xlsx")
+            return await read_xlsx(made, self.jail)
+
+        return await self._once(f"changed by {sorted(change.items())}", file, compute)
 
     async def text(self, file: CheckedFile) -> str:
         """Return the text of a file that its readers see; of a page without its tags."""

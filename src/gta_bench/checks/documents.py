@@ -8,7 +8,14 @@ from typing import Final
 
 from gta_bench.checks.delivery import CheckedFile, CheckedWork
 from gta_bench.checks.numbers import find_numbers
-from gta_bench.checks.outcome import CheckBroken, Outcome, compare_number, normalize, shorten
+from gta_bench.checks.outcome import (
+    CheckBroken,
+    Outcome,
+    compare_number,
+    compare_text,
+    normalize,
+    shorten,
+)
 from gta_bench.confine.limits import JailLimits
 from gta_bench.content.browser import missing_browser, show_page
 from gta_bench.content.docx import DocxContent
@@ -34,6 +41,7 @@ PLACEHOLDERS: Final = (
     r"lorem ipsum", r"\btodo\b", r"\btbd\b", r"\[insert\b", r"\{\{", r"\bxxx+\b",
     r"\[your [a-z ]{1,40}\]", r"placeholder text",
 )  # fmt: skip
+_MARKS: Final = dict.fromkeys(map(ord, "*_`\"'"))
 MOST_NUMBERS: Final = 50  # different ones in an answer; with more, one of them fits by chance
 REGEX: Final = """
 import json, re
@@ -158,6 +166,20 @@ def check_answer(check: kinds.AnswerContains, work: CheckedWork) -> Outcome:
         return best
     seen = join_first([one.found for one in numbers]) or "no number"
     return Outcome(False, "the answer", seen, f"{check.number:,.10g}")
+
+
+def check_answer_line(check: kinds.AnswerLine, work: CheckedWork) -> Outcome:
+    """The last line of the final answer; marks of Markdown and a final period do not count."""
+    where = "the last line of the answer"
+    lines = [line for line in work.answer.splitlines() if line.strip()]
+    last = lines[-1].translate(_MARKS).strip() if lines else ""
+    start, colon, found = last.partition(":")
+    if not colon or normalize(start) != normalize(check.start):
+        return Outcome(False, where, repr(shorten(last)), f"{check.start}: {check.equals}")
+    found = found.strip().removesuffix(".")
+    if isinstance(check.equals, str):
+        return compare_text(where, found, check.equals)
+    return compare_number(where, found, check.equals, within=check.within)
 
 
 async def check_regex(check: kinds.TextRegex, work: CheckedWork) -> Outcome:
@@ -375,13 +397,16 @@ async def check_members(check: kinds.ZipMembers, work: CheckedWork) -> Outcome:
     if not isinstance(content, ZipContent):
         raise ToolError(f"is {file.identity.kind}, not a zip archive")
 
+    # As `zip` and `tar` write the names of a folder's files.
+    names = [name.removeprefix("./") for name in content.names]
+
     def matching(patterns: Iterable[str] | None) -> Iterator[tuple[str, list[str]]]:
         for pattern in patterns or ():
-            yield pattern, [name for name in content.names if fnmatchcase(name, pattern)]
+            yield pattern, [name for name in names if fnmatchcase(name, pattern)]
 
     lacking = [pattern for pattern, found in matching(check.all) if not found]
     if lacking:
-        return Outcome(False, file.path, join_first(content.names) or "no file",
+        return Outcome(False, file.path, join_first(names) or "no file",
                        join_first(lacking))  # fmt: skip
     extra = [name for _, found in matching(check.none) for name in found]
     if extra:

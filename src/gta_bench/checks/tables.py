@@ -122,7 +122,9 @@ async def check_value(check: kinds.TableValue, work: CheckedWork) -> Outcome:
 
 def _compare(check: kinds.TableValue, where: str, found: str) -> Outcome:
     if isinstance(check.equals, str):
-        return compare_text(where, found, check.equals)
+        one = compare_text(where, found, check.equals)
+        same = found.strip() == check.equals
+        return one._replace(holds=same, found=repr(found[:160])) if check.exact else one
     return compare_number(
         where, found, check.equals, within=check.within, rel=check.rel, zero_at=check.zero_at
     )
@@ -173,6 +175,32 @@ async def check_order(check: kinds.TableOrder, work: CheckedWork) -> Outcome:
             if (first < second) if check.desc else (first > second):
                 return Outcome(False, where, f"{shorten(before)} before {shorten(after)}", wanted)
         return Outcome(bool(values), where, "rows in order" if values else "no rows", wanted)
+
+    return _best([compare(grid) for grid in grids])
+
+
+async def check_keys(check: kinds.TableKeys, work: CheckedWork) -> Outcome:
+    """Which values a column has; rows without any text do not count."""
+    file, grids = await _grids(check, work, [check.column])
+
+    def compare(grid: _Grid) -> Outcome:
+        at = grid.column(check.column)
+        assert at is not None
+        where = f"{_place(file, grid)} > {check.column}"
+        rows = [row for row in grid.rows if any(cell.strip() for cell in row)]
+        counts = Counter(normalize(grid.cell(row, at)) for row in rows)
+        lacking = [one for one in check.all or () if normalize(one) not in counts]
+        if lacking or not counts:
+            found = f"no {join_first([repr(one) for one in lacking])}" if lacking else "no rows"
+            return Outcome(False, where, found, "it")
+        known = {*map(normalize, check.only)} if check.only else {*counts}
+        extra = [repr(shorten(one)) for one in counts if one not in known]
+        if extra:
+            return Outcome(False, where, join_first(extra), f"nothing but {len(known)} values")
+        twice = [repr(shorten(one)) for one, count in counts.items() if count > 1]
+        if check.once and twice:
+            return Outcome(False, where, f"{join_first(twice)} more than once", "each once")
+        return Outcome(True, where, f"{len(counts)} values")
 
     return _best([compare(grid) for grid in grids])
 
@@ -232,6 +260,8 @@ async def _book(
 async def check_cell(check: kinds.XlsxCell, work: CheckedWork) -> Outcome:
     """A cell by its address: its value, and whether a formula computes it."""
     file, book = await _book(check, work)
+    if check.change:
+        book = await work.recalculate(file, check.change)
     sheets = [one for one in book.sheets if check.sheet in (None, one.name)]
     if not sheets:
         names = join_first([one.name for one in book.sheets])
@@ -275,6 +305,8 @@ async def check_json(check: kinds.JsonPath, work: CheckedWork) -> Outcome:
     where, found = f"{file.path} > {check.path}", find_values(tree, check.path)
     if len(found) < check.min:
         return Outcome(False, where, f"{len(found)} values", f"at least {check.min}")
+    if check.max is not None and len(found) > check.max:
+        return Outcome(False, where, f"{len(found)} values", f"at most {check.max}")
     for value in found:
         if check.type is not None and not _has_type(value, check.type):
             return Outcome(

@@ -1,11 +1,11 @@
 """Excel workbooks: every sheet, values and formulas, merged cells."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import Base64Bytes, TypeAdapter
 
 from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import Driver
@@ -123,7 +123,15 @@ class XlsxContent:
         return f"{text}\n[Only the first {count} cells were read.]\n" if self.cut else text
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedBook:
+    """The reply of the jail: a workbook without stored values."""
+
+    data: Base64Bytes
+
+
 DRIVER = Driver("xlsx", "The xlsx reader", ("openpyxl",), TypeAdapter(XlsxContent))
+CHANGER = Driver("xlsx_change", "The xlsx writer", ("openpyxl",), TypeAdapter(ChangedBook))
 
 
 async def read_xlsx(data: bytes, jail: Jail) -> XlsxContent:
@@ -135,3 +143,13 @@ async def read_xlsx(data: bytes, jail: Jail) -> XlsxContent:
         charts=count_parts(parts, "xl/charts/chart"),
         pictures=count_parts(parts, "xl/media/"),
     )
+
+
+async def change_cells(data: bytes, jail: Jail, change: Mapping[str, float]) -> bytes:
+    """Return a copy of a workbook with these numbers in cells such as `Input!B2`.
+
+    Its formulas have no values until a program calculates them. Raises ToolError if the workbook
+    is broken or has no such sheet.
+    """
+    await open_office(data, "xlsx")
+    return (await CHANGER.read(jail, data, change=dict(change))).data

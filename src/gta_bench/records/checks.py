@@ -227,6 +227,13 @@ class TableValue(TableCheck):
     zero_at: PositiveNumber | None = Field(
         None, description='With `credit = "linear"`: the difference that gives 0 points.'
     )
+    exact: bool = Field(False, description="Whether case and spaces of a text matter.")
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        if self.exact and not isinstance(self.equals, str):
+            raise ValueError("`exact` needs a text in `equals`")
+        return self
 
 
 class TableSum(TableCheck):
@@ -249,6 +256,21 @@ class TableOrder(TableCheck):
     unique: bool = False
 
 
+class TableKeys(TableCheck):
+    """Holds if a column has all of `all`, nothing but `only`, and with `once` no value twice."""
+
+    check: Literal["table.keys"] = Field(alias="is")
+    column: str
+    all: Texts | None = None
+    only: Texts | None = None
+    once: bool = False
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        _need_one(self, "all", "only", "once")
+        return self
+
+
 class TableSame(TableCheck):
     """Holds if a table equals a CSV file of the task folder; rows may be in any order.
 
@@ -263,7 +285,10 @@ class TableSame(TableCheck):
 
 
 class XlsxCell(_FileCheck):
-    """Holds if the cell at an address has that value; `formula` says whether it is computed."""
+    """Holds if the cell at an address has that value; `formula` says whether it is computed.
+
+    With `change`, the value is the one that LibreOffice computes after these cells were changed.
+    """
 
     check: Literal["xlsx.cell"] = Field(alias="is")
     at: str = Field(pattern=r"^[A-Z]{1,3}[1-9][0-9]{0,6}$")
@@ -272,10 +297,16 @@ class XlsxCell(_FileCheck):
     within: Tolerance | None = None
     formula: bool | None = None
     zero_at: PositiveNumber | None = None
+    change: Mapping[Annotated[str, Field(pattern=r"^.+![A-Z]{1,3}[1-9][0-9]{0,6}$")], Number] = (
+        Field(
+            {},
+            description="New numbers by sheet and cell, such as `Input!B2`; the value must follow.",
+        )
+    )
 
     @model_validator(mode="after")
     def _check_given(self) -> Self:
-        if self.equals is None and self.formula is None:
+        if self.equals is None and (self.formula is None or self.change):
             raise ValueError("give at least one of `equals`, `formula`")
         return self
 
@@ -323,6 +354,7 @@ class JsonPath(_FileCheck):
     within: Tolerance | None = None
     type: Literal["object", "array", "string", "number", "boolean", "null"] | None = None
     min: PartCount = Field(1, description="How many values the path must find at least.")
+    max: PartCount | None = Field(None, description="How many values the path may find.")
 
 
 class ImageFacts(_FileCheck):
@@ -453,6 +485,17 @@ class AnswerContains(_Check):
         return self
 
 
+class AnswerLine(_Check):
+    """Holds if the last line of the final answer is a label, a colon and that value alone."""
+
+    check: Literal["answer.line"] = Field(alias="is")
+    equals: Number | str
+    within: Tolerance | None = None
+    start: Annotated[str, Field(min_length=1)] = Field(
+        "Answer", description="The label before the colon."
+    )
+
+
 class PythonCheck(_Check):
     """Holds if a function of the task folder gives 10 points; it runs in the jail.
 
@@ -471,10 +514,10 @@ OurCheck = (
     FileExists | FileIsKind | FileOpens | FileNotInput
     | TextContains | TextRegex | TextNoPlaceholder | TextLanguage
     | DocHeading | DocSize | DocParts
-    | TableShape | TableValue | TableSum | TableOrder | TableSame
+    | TableShape | TableValue | TableSum | TableOrder | TableKeys | TableSame
     | XlsxCell | XlsxNoErrors | JsonPath | ImageFacts | ImageText
     | MediaFacts | MediaShows | MediaSays
-    | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | PythonCheck
+    | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | AnswerLine | PythonCheck
 )  # fmt: skip
 
 

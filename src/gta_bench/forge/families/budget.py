@@ -42,61 +42,6 @@ ITEMS: Final = {
     GROWTH: (2, 9), STAFF: (2, 4), SALARY: (700, 1400), FAIR: (1200, 4000),
 }  # fmt: skip
 USED: Final = {1: 4, 2: 7, 3: 8}
-LIVE: Final = '''"""Whether the total depends on every assumption, by formulas."""
-
-import re
-from typing import Any
-
-CELL = r"\\$?([A-Z]{1,3})\\$?([1-9][0-9]{0,6})"
-REFERENCE = re.compile(rf"(?:(?:'([^']+)'|([A-Za-z_]\\w*))!)?{CELL}(?::{CELL})?(?![\\w(])")
-FORMULA = re.compile(r"^([A-Z]{1,3}[1-9][0-9]*) (=.*)$", re.MULTILINE)
-MOST = 5000
-
-
-def is_live(work: Any) -> dict[str, Any]:
-    sheets = {}
-    for part in re.split(r"^# Sheet ", work.text("budget.xlsx"), flags=re.MULTILINE)[1:]:
-        name = re.match(r"[\\"'](.*?)[\\"'] \\(", part)
-        if name:
-            sheets[name[1]] = part
-    formulas = {(name, cell): text for name, part in sheets.items()
-                for cell, text in FORMULA.findall(part)}
-    found, left = set(), [("Budget", "TOTAL")]
-    while left and len(found) < MOST:
-        cell = left.pop()
-        if cell not in found:
-            found.add(cell)
-            left += references(cell[0], formulas.get(cell, ""))
-    lost = [f"B{row}" for row in range(2, COUNT + 2) if ("Assumptions", f"B{row}") not in found]
-    seen = f"no way from TOTAL to {', '.join(lost)} of Assumptions" if lost else "all of them"
-    return {"score": not lost, "found": seen, "wanted": "a total that uses every assumption"}
-
-
-def references(sheet: str, formula: str) -> list[tuple[str, str]]:
-    cells = []
-    for quoted, plain, left, top, right, bottom in REFERENCE.findall(formula):
-        columns = range(number(left), number(right or left) + 1)
-        rows = range(int(top), int(bottom or top) + 1)
-        if len(columns) * len(rows) <= MOST:
-            cells += [(quoted or plain or sheet, f"{letters(column)}{row}")
-                      for column in columns for row in rows]
-    return cells
-
-
-def number(name: str) -> int:
-    value = 0
-    for letter in name:
-        value = value * 26 + ord(letter) - 64
-    return value
-
-
-def letters(value: int) -> str:
-    name = ""
-    while value:
-        value, rest = divmod(value - 1, 26)
-        name = chr(65 + rest) + name
-    return name
-'''
 
 
 @dataclass(frozen=True)
@@ -110,10 +55,12 @@ class _Plan:
     stale: tuple[tuple[str, Decimal], ...] = ()
     typed_cell: bool = False
     typed_price: bool = False
+    pretended: bool = False
     late_rent: bool = False
     short: bool = False
     margin: bool = False
     named: str = "Profit"
+    hedged: bool = False
 
     @property
     def values(self) -> dict[str, Decimal]:
@@ -148,9 +95,11 @@ class _Plan:
             BookSheet("Budget", [(*HEAD, *self._more_columns()), *self._rows(), self._total()]),
         ]
         book = write_book(*sheets, title=f"Budget of {self.company}")
-        return Work(
-            {FILE: book}, f"The total {self.named.lower()} is {self.totals[self.named]:,.2f}."
-        )
+        text = f"The total {self.named.lower()} from the budget."
+        answer = f"Answer: {self.totals[self.named]:,.2f}"
+        if self.hedged:
+            answer = " or ".join([answer, *(f"{one:,.2f}" for one in self.totals.values())])
+        return Work({FILE: book}, f"{text}\n{answer}")
 
     def _more_columns(self) -> tuple[str, ...]:
         return ("Units",) if self.stepwise else ("Margin",) if self.margin else ()
@@ -203,6 +152,9 @@ class _Plan:
         start, end = (3 if self.short else 2), len(self.months) + 1
         sums = [Formula(f"=SUM({letter}{start}:{letter}{end})", self.totals[label])
                 for letter, label in zip("BCD", HEAD[1:], strict=True)]  # fmt: skip
+        if self.pretended:
+            every = f"Assumptions!$B$2:$B${len(self.items) + 1}"
+            sums = [Formula(f"={one.value:.4f}+0*SUM({every})", one.value) for one in sums]
         return ("Total", *sums)
 
 
@@ -215,19 +167,16 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
     others = [(name, value + dice.randint(1, 9)) for name, value in items] if level > 2 else []
     brief = _brief(dice, plan, product, others)
     pasted = BookSheet("Notes", [(line,) for line in brief.splitlines() if line], head=False)
-    count = str(len(items))
-    live = LIVE.replace("COUNT", count).replace("TOTAL", f"D{len(plan.months) + 2}")
     return TaskDraft(
         request=_ask(dice, plan, product, level),
         category="Planning & Decision Support",
         tools=("Calculator", "XlsxFileGenerator"),
         inputs={"assumptions.md": brief.encode()},
         deliverables={FILE: "xlsx"},
-        nodes=_score(plan),
+        nodes=_score(plan, replace(plan, items=_draw_others(dice, items))),
         gold={"powers": plan.build(), "step-by-step": replace(plan, stepwise=True).build()},
         wrong=_break(plan),
         cheat={"text-pasted": Work({FILE: write_book(pasted)}, "The budget is done.")},
-        checks={"live.py": live.encode()},
     )
 
 
@@ -238,6 +187,19 @@ def _plain(value: Decimal) -> ForgedCell:
 def _draw(dice: TaskDice, name: str) -> Decimal:
     low, high = ITEMS[name]
     return dice.amount(low, high) if name in (PRICE, COST) else Decimal(dice.randint(low, high))
+
+
+def _draw_others(
+    dice: TaskDice, items: tuple[tuple[str, Decimal], ...]
+) -> tuple[tuple[str, Decimal], ...]:
+    """Return the items with other values, each of them."""
+    found = []
+    for name, value in items:
+        other = value
+        while other == value:
+            other = _draw(dice, name)
+        found.append((name, other))
+    return tuple(found)
 
 
 def _brief(dice: TaskDice, plan: _Plan, product: str, others: list[tuple[str, Decimal]]) -> str:
@@ -261,23 +223,28 @@ def _ask(dice: TaskDice, plan: _Plan, product: str, level: TaskLevel) -> str:
         )
     )
     growth = " Units grow by the given percentage every month, compounded." if level > 1 else ""
-    staff = ", the rent and all salaries" if level > 1 else " and the rent"
-    fair = ", and the trade fair is paid in the last month" if level > 2 else ""
+    staff = ", plus the rent, plus the salaries of all employees" if level > 1 else " plus the rent"
+    fair = "; those of the last month also have the trade fair" if level > 2 else ""
     old = " Replaced assumptions do not count." if level > 2 else ""
+    valid = "valid items, with their names and in their order in the file" if level > 2 else (
+        "items, with the names and in the order of the file"
+    )  # fmt: skip
     return (
         f"{opening}{old} Revenue is units times price. Costs are units times cost per unit"
         f"{staff}{fair}. Profit is revenue minus costs.{growth} Do not round. The sheet "
-        f"Assumptions has Item in A1 and Value in B1, and below them the {len(plan.items)} items "
-        "with the names and the order of the file, each value in column B as a number. The sheet "
+        f"Assumptions has Item in A1 and Value in B1, and below them the {len(plan.items)} "
+        f"{valid}, each value in column B as a number. The sheet "
         f"Budget has the head Month, Revenue, Costs, Profit in A1 to D1, the {count} months by "
         f"name in rows 2 to {count + 1}, and the row Total in row {count + 2}. All amounts in "
-        "columns B to D are formulas, so that the budget follows when an assumption changes; they "
-        "refer to cells by address, not by name. No cell shows an error. In your answer, state "
-        "the total profit."
+        "columns B to D are formulas, so that the budget follows when an assumption changes: we "
+        "will put other values into column B of Assumptions and recalculate. No cell shows an "
+        "error. End your answer with a line `Answer: AMOUNT`, where AMOUNT is the total profit as "
+        "a number and nothing else."
     )
 
 
-def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan, other: _Plan) -> tuple[GroupEntry, ...]:
+    """Return the leaves; `other` has other values of the same assumptions."""
     budget = {"file": FILE, "sheet": "Budget"}
     count = len(plan.months)
     inputs: Iterator[CheckTable] = (
@@ -300,6 +267,13 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
         for row in range(2, count + 3)
         for letter in "BCD"
     ]
+    change = {f"Assumptions!B{row}": float(value)
+              for row, (_, value) in enumerate(other.items, 2)}  # fmt: skip
+    follows: Iterator[CheckTable] = (
+        {"is": "xlsx.cell", **budget, "at": f"{letter}{count + 2}", "within": 0.01,
+         "equals": round(float(other.totals[label]), 4), "change": {**change}}
+        for letter, label in zip("BCD", HEAD[1:], strict=True)
+    )  # fmt: skip
     return (
         group(
             "values",
@@ -314,15 +288,16 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
             "model",
             leaf("formulas", "All amounts in columns B to D of the sheet Budget are formulas.",
                  *computed),
-            leaf("live", "The total profit depends on every assumption through formulas: none of "
-                 "them is typed into a formula as a number.",
-                 {"is": "python", "run": "checks/live.py:is_live"}),
+            leaf("live", "The totals follow the assumptions: with other values in column B of the "
+                 "sheet Assumptions, the row Total has the sums that follow from them.",
+                 *follows, weight=2, needs=("total", "formulas")),
             leaf("errors", "The total profit is computed, and no cell shows an error.",
                  computed[-1], {"is": "xlsx.no_errors", "file": FILE}),
             weight=2,
         ),
-        group("answer", leaf("named", "The answer states the total profit.",
-              {"is": "answer.contains", "number": round(float(plan.totals["Profit"]), 4),
+        group("answer", leaf("named", "The last line of the answer is `Answer: ` and the total "
+                             "profit.",
+              {"is": "answer.line", "equals": round(float(plan.totals["Profit"]), 4),
                "within": 0.5})),
     )  # fmt: skip
 
@@ -330,15 +305,18 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
 def _break(plan: _Plan) -> dict[str, Wrong]:
     name, value = plan.items[3]
     made = {
-        "old-value-kept": (replace(plan, stale=((name, value + 75),)), "inputs"),
-        "rent-in-wrong-month": (replace(plan, late_rent=True), "monthly"),
-        "total-too-short": (replace(plan, short=True), "total"),
-        "amount-typed": (replace(plan, typed_cell=True), "formulas"),
-        "price-typed": (replace(plan, typed_price=True), "live"),
-        "division-by-zero": (replace(plan, margin=True), "errors"),
-        "revenue-named": (replace(plan, named="Revenue"), "named"),
+        "old-value-kept": (replace(plan, stale=((name, value + 75),)), ("inputs",)),
+        "rent-in-wrong-month": (replace(plan, late_rent=True), ("monthly",)),
+        # A total that is not the sum does not follow rightly either.
+        "total-too-short": (replace(plan, short=True), ("total", "live")),
+        "amount-typed": (replace(plan, typed_cell=True), ("formulas", "live")),
+        "price-typed": (replace(plan, typed_price=True), ("live",)),
+        "totals-pretended": (replace(plan, pretended=True), ("live",)),
+        "division-by-zero": (replace(plan, margin=True), ("errors",)),
+        "revenue-named": (replace(plan, named="Revenue"), ("named",)),
+        "several-named": (replace(plan, hedged=True), ("named",)),
     }
-    return {name: Wrong(one.build(), (broken,), "powers") for name, (one, broken) in made.items()}
+    return {name: Wrong(one.build(), broken, "powers") for name, (one, broken) in made.items()}
 
 
 FAMILY: Final = TaskFamily(

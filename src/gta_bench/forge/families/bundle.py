@@ -43,27 +43,54 @@ JUNK: Final = {
     "~$draft.docx": b"\5owner",
 }
 COLORS: Final = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
-# The function for the members' bytes; DIGESTS stands before it.
-CONTENTS: Final = '''
+# The functions for the members; DIGESTS and JUNK stand before them.
+RULES: Final = '''
 import hashlib
 import io
 import zipfile
 
 
-def has_contents(work):
-    """Whether every member that belongs into the archive has its bytes."""
+def read_digests(work):
+    """Return the digest of every member by its path; folders are left out."""
+    with zipfile.ZipFile(io.BytesIO(work.read("bundle.zip"))) as archive:
+        return [
+            (one.filename.removeprefix("./"), hashlib.sha256(archive.read(one)).hexdigest())
+            for one in archive.infolist()
+            if not one.is_dir()
+        ]
+
+
+def decide(work, find, wanted):
+    """Return whether half of the files are there, and `find` finds none that is wrong."""
     try:
-        with zipfile.ZipFile(io.BytesIO(work.read("bundle.zip"))) as archive:
-            there = {one: archive.read(one) for one in archive.namelist() if one in DIGESTS}
+        members = read_digests(work)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as problem:
         return {"score": 0, "found": f"no archive that can be read: {problem}"}
-    changed = [
-        one for one, data in there.items() if hashlib.sha256(data).hexdigest() != DIGESTS[one]
-    ]
-    if changed:
-        return {"score": 0, "found": f"other bytes in {changed[0]}", "wanted": "the given bytes"}
-    enough = 2 * len(there) >= len(DIGESTS)
-    return {"score": enough, "found": f"{len(there)} files unchanged", "wanted": "the given bytes"}
+    there = [path for path, _ in members if path in DIGESTS]
+    if 2 * len(there) < len(DIGESTS):
+        return {"score": 0, "found": f"{len(there)} of the files", "wanted": wanted}
+    bad = [path for path, digest in members if find(members, path, digest)]
+    return {"score": not bad, "found": bad[0] if bad else f"{len(members)} files", "wanted": wanted}
+
+
+def has_contents(work):
+    def find(members, path, digest):
+        return path in DIGESTS and digest != DIGESTS[path]
+    return decide(work, find, "the given bytes")
+
+
+def has_no_copies(work):
+    def find(members, path, digest):
+        return sum(digest == other for _, other in members) > 1
+    return decide(work, find, "no file twice")
+
+
+def has_no_others(work):
+    """Whether there is nothing else; other leaves are about junk, copies and other bytes."""
+    def find(members, path, digest):
+        known = path in DIGESTS or digest in DIGESTS.values()
+        return not known and path.rpartition("/")[2] not in JUNK
+    return decide(work, find, "only files that were given")
 '''
 
 
@@ -78,11 +105,15 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What an archive and its index have; `listed` are entries of the index that differ."""
+    """What an archive and its index have.
+
+    `listed` are entries of the index that differ, and `more` files that only the index has.
+    """
 
     entries: tuple[_Entry, ...]
     members: Mapping[str, bytes]
     listed: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    more: Mapping[str, bytes] = field(default_factory=dict)
     missing: int = 0
     compact: bool = False
 
@@ -97,6 +128,9 @@ class _Plan:
             }
             for one in self.entries
         }
+        for path, data in self.more.items():
+            digest = hashlib.sha256(data).hexdigest()
+            files[path] = {"sha256": digest, "bytes": len(data), "kind": "text"}
         total = sum(len(one.data) for one in self.entries) - self.missing
         index: dict[str, object] = {"files": files, "total_bytes": total}
         members = self.members
@@ -127,7 +161,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         tools=(),
         inputs={INPUT: archive},
         deliverables={ARCHIVE: "zip", INDEX: "json"},
-        nodes=_score(entries, twice, names),
+        nodes=_score(entries),
         gold={"indented": plan.build(), "compact": replace(plan, compact=True).build()},
         wrong=_break(plan, names[0], twice[0]),
         cheat={"as-given": Work({ARCHIVE: archive, INDEX: index})},
@@ -193,15 +227,14 @@ def _ask(dice: TaskDice, company: str) -> str:
         "are wrong. Names without their folders stay as they are, wrong endings included, and so "
         f"does every byte. Leave out {', '.join(JUNK)} wherever they are. If several files "
         "have the same bytes, keep the one whose full path in the given archive is first in the "
-        f"alphabet. Also deliver {INDEX}, an object with two members: files has one member for "
-        "each file, named by its path in your archive, with sha256 (64 small hexadecimal digits), "
-        "bytes (the size) and kind (csv, json, png or text); total_bytes is the sum of all sizes."
+        f"alphabet. Nothing else belongs into your archive. Also deliver {INDEX}, an object with "
+        "two members: files has one member for each file of your archive and no other, named by "
+        "its path there, with sha256 (64 small hexadecimal digits), bytes (the size) and kind "
+        "(csv, json, png or text); total_bytes is the sum of all sizes."
     )
 
 
-def _score(
-    entries: Sequence[_Entry], twice: Sequence[_Entry], junk: Sequence[str]
-) -> tuple[GroupEntry, ...]:
+def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
     count = len(entries)
     paths = [one.path for one in entries]
 
@@ -211,25 +244,37 @@ def _score(
             for path, value in zip(paths, values, strict=True)
         ]
 
+    there: list[CheckTable] = [
+        {"is": "json.path", "file": INDEX, "path": f"$.files['{path}']", "type": "object"}
+        for path in paths
+    ]
+
     digests = [hashlib.sha256(one.data).hexdigest() for one in entries]
-    copies = [f"*{_rename(one)}" for one in twice]
+
+    def decided(function: str) -> CheckTable:
+        return {"is": "python", "run": f"checks/{CHECK}:{function}"}
+
     return (
         group(
             "archive",
             leaf("members", f"The archive has the {count} files, each in the folder of its kind.",
                  {"is": "zip.members", "file": ARCHIVE, "all": [*paths]}, weight=2),
             leaf("contents", "The files in the archive have the bytes that were given.",
-                 {"is": "python", "run": f"checks/{CHECK}:has_contents"}),
+                 decided("has_contents")),
             leaf("junk", f"The archive has a folder tables and none of {', '.join(JUNK)}.",
                  {"is": "zip.members", "file": ARCHIVE,
                   "all": ["tables/*"],
-                  "none": [f"*{name}" for name in junk]}),
-            leaf("copies", "The archive has a folder tables and no file twice.",
-                 {"is": "zip.members", "file": ARCHIVE,
-                  "all": ["tables/*"], "none": [*copies]}),
+                  "none": [one for name in JUNK for one in (name, f"*/{name}")]}),
+            leaf("copies", "The archive has the files, none of them twice: no two have the same "
+                 "bytes.", decided("has_no_copies")),
+            leaf("others", "The archive has the files and no file that was not given.",
+                 decided("has_no_others")),
         ),
         group(
             "index",
+            leaf("listed", f"The index lists the {count} files and no other.",
+                 {"is": "json.path", "file": INDEX, "path": "$.files.*", "min": count,
+                  "max": count}, *there),
             leaf("hashes", f"The index has the SHA-256 digest of each of the {count} files.",
                  *listed("sha256", *digests), weight=2),
             leaf("sizes", f"The index has the size of each of the {count} files.",
@@ -245,7 +290,8 @@ def _score(
 
 def _write_check(entries: Sequence[_Entry]) -> bytes:
     digests = {one.path: hashlib.sha256(one.data).hexdigest() for one in entries}
-    return f"DIGESTS = {json.dumps(digests, indent=4)}\n{CONTENTS}".encode()
+    junk = json.dumps([*JUNK])
+    return f"DIGESTS = {json.dumps(digests, indent=4)}\nJUNK = {junk}\n{RULES}".encode()
 
 
 def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
@@ -259,6 +305,8 @@ def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
              for path, data in plan.members.items()}  # fmt: skip
     unix = {**plan.members, table.path: table.data.replace(b"\r\n", b"\n")}
     fewer = {path: data for path, data in plan.members.items() if path != last.path}
+    extra = {**plan.members, "notes/readme.txt": b"Tidied up.\n"}
+    ghost = replace(plan, more={f"notes/{_rename(copied)}": b"gone"})
     again = f"{copied.path.partition('/')[0]}/{_rename(copied)}"
 
     def put(members: Mapping[str, bytes]) -> _Plan:
@@ -274,6 +322,9 @@ def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
         "line-ends-changed": (put(unix), "contents"),
         "junk-kept": (put({**plan.members, junk: JUNK[junk]}), "junk"),
         "copy-kept": (put({**plan.members, again: copied.data}), "copies"),
+        "original-kept": (put({**plan.members, copied.given: copied.data}), "copies"),
+        "readme-added": (put(extra), "others"),
+        "ghost-listed": (ghost, "listed"),
         "other-digest": (list_as(first, "sha256", sha1), "hashes"),
         "size-off": (list_as(last, "bytes", len(last.data) + 2), "sizes"),
         "kind-by-ending": (list_as(hidden, "kind", believed), "kinds"),

@@ -61,7 +61,7 @@ class _Plan:
         rows: list[tuple[ForgedCell, ...]] = [head, *self.rows]
         if self.ranked:
             rows = [("Rank", *head), *((at, *row) for at, row in enumerate(self.rows, 1))]
-        return Work({FILE: write_csv(rows)}, f"{self.best} has the highest bar.")
+        return Work({FILE: write_csv(rows)}, f"I read the bars.\n\nAnswer: {self.best}")
 
 
 def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
@@ -123,8 +123,9 @@ def _ask(dice: TaskDice, theme: Theme, axis: Axis, count: int, year: str) -> str
         f"{opening}{only} Deliver {FILE} with a head and the columns {theme.label} and "
         f"{theme.value}: one row for each of the {count} labels below the axis, spelled as in the "
         "chart, and no other row, sorted by value from large to small. A value may be off by at "
-        f"most {axis.top * TOLERANCE:g}, which is 3 % of the highest line of the axis. In your "
-        "answer, name the label with the largest value."
+        f"most {axis.top * TOLERANCE:g}, which is 3 % of the highest line of the axis. End your "
+        "answer with a line `Answer: LABEL`, where LABEL is the one with the largest value and "
+        "nothing else."
     )
 
 
@@ -151,8 +152,9 @@ def _score(plan: _Plan, axis: Axis) -> tuple[GroupEntry, ...]:
                  {"is": "table.order", **table, "by": value, "desc": True}),
             weight=4,
         ),
-        group("answer", leaf("best", "The answer names the label with the largest value.",
-              {"is": "answer.contains", "all": [plan.best]})),
+        group("answer", leaf("best", "The last line of the answer is `Answer: ` and the label with "
+                             "the largest value.",
+              {"is": "answer.line", "equals": plan.best})),
     )  # fmt: skip
 
 
@@ -168,6 +170,7 @@ def _break(plan: _Plan, axis: Axis, others: tuple[tuple[str, int], ...]) -> dict
         "label-misspelled": (replace(plan, rows=misspelled), ("labels", "values")),
         "row-invented": (replace(plan, rows=(*plan.rows, ("Other", 0))), ("rows",)),
         "not-sorted": (replace(plan, rows=(*plan.rows[1:], plan.rows[0])), ("order",)),
+        "two-named": (replace(plan, best=f"{first} or {second}"), ("best",)),
         "second-named": (replace(plan, best=second), ("best",)),
     }
     if others:

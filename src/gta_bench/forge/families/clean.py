@@ -2,11 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
+
+from pydantic import JsonValue
 
 from gta_bench.datasets.folders import GroupEntry
 from gta_bench.forge.draft import (
@@ -20,7 +22,7 @@ from gta_bench.forge.draft import (
     group,
     leaf,
 )
-from gta_bench.forge.files import write_csv
+from gta_bench.forge.files import show, write_csv
 
 FILE: Final = "clean.csv"
 INPUT: Final = "members.csv"
@@ -44,7 +46,7 @@ class _Member(NamedTuple):
     name: str
     city: str
     joined: date | str
-    fee: Decimal
+    fee: Decimal | str
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class _Plan:
     def build(self) -> Work:
         """Write the table, with commas or as Excel in Europe does."""
         rows = [
-            (one.id, one.name, one.city, str(one.joined), f"{one.fee:.2f}", f"{number}")
+            (one.id, one.name, one.city, str(one.joined), show(one.fee), f"{number}")
             for number, one in enumerate(self.members, 1)
         ]
         table = [self.head, *(row[: len(self.head)] for row in rows)]
@@ -92,7 +94,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         tools=("ReadCSV", "CsvFileGenerator"),
         inputs={INPUT: write_csv([labels, *rows])},
         deliverables={FILE: "csv"},
-        nodes=_score(kept, former),
+        nodes=_score(kept),
         gold={"commas": plan.build(), "semicolons": replace(plan, quoted=True).build()},
         wrong=_break(plan, former),
         cheat={"input-renamed": Work({FILE: write_csv([labels, *rows])})},
@@ -154,43 +156,35 @@ def _ask(dice: TaskDice, company: str, labels: Sequence[str], days_first: bool) 
         f"{labels[0]}, has exactly one row; rows are sorted by ID.{former} Names and cities begin "
         "with a capital letter and go on in small ones, with single spaces. Dates are written as "
         f"YYYY-MM-DD; in the list, those with slashes mean {order}. Fees are numbers with two "
-        "decimals, without currency. Change no value otherwise."
+        "decimals, such as 1663.50, without currency. Change no value otherwise. Capitals, spaces "
+        "and decimals count."
     )
 
 
-def _score(kept: Sequence[_Member], former: Sequence[_Member]) -> tuple[GroupEntry, ...]:
+def _score(kept: Sequence[_Member]) -> tuple[GroupEntry, ...]:
     count, ids = len(kept), [one.id for one in kept]
     head: CheckTable = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
 
-    def cells(column: str, *values: str | float) -> list[CheckTable]:
-        # Only a number has a tolerance.
-        within = None if isinstance(values[0], str) else 0.005
+    def cells(column: str, *values: str) -> list[CheckTable]:
         return [
             {"is": "table.value", "file": FILE, "row": row, "column": column, "equals": value,
-             "within": within}
+             "exact": True}
             for row, value in zip(ids, values, strict=True)
         ]  # fmt: skip
 
-    def written(texts: Iterable[str]) -> CheckTable:
-        right = sorted({*texts})
-        wrong = [other for text in right for other in (text.upper(), text.lower())]
-        return {"is": "text.contains", "file": FILE, "case": True, "all": [*right],
-                "none": [*wrong]}  # fmt: skip
+    def keys(**wanted: JsonValue) -> CheckTable:
+        return {"is": "table.keys", "file": FILE, "column": "ID", **wanted}
 
-    only = leaf(
-        "former", f"None of the {len(former)} members who left has a row, and others have one.",
-        head, {"is": "text.contains", "file": FILE, "all": [kept[0].id],
-               "none": [one.id for one in former]},
-    ) if former else None  # fmt: skip
     return (
         group(
             "rows",
             leaf("complete", f"Each of the {count} members has a row.",
-                 head, {"is": "text.contains", "file": FILE, "all": [*ids]}, weight=2),
-            leaf("unique", "No ID has two rows.", {**head, "rows": {"min": count // 2}},
-                 {"is": "text.regex", "file": FILE, "pattern": r"^(M\d{4}),(?:.*\n)+\1,",
-                  "min": 0, "max": 0}),
-            *([only] if only else ()),
+                 head, keys(all=[*ids]), weight=2),
+            leaf("unique", "The file has rows, and no ID has two.",
+                 {**head, "rows": {"min": count // 2}}, keys(once=True)),
+            leaf("members", "Members have a row, and nobody else: no ID that the list does not "
+                 "have, and nobody who left.", {**head, "rows": {"min": count // 2}},
+                 keys(only=[*ids])),
             leaf("order", "The rows are sorted by ID.",
                  {"is": "table.order", "file": FILE, "by": "ID"}),
             weight=2,
@@ -199,18 +193,16 @@ def _score(kept: Sequence[_Member], former: Sequence[_Member]) -> tuple[GroupEnt
             "values",
             leaf("columns", f"The columns are {', '.join(HEAD)} and no others.",
                  {**head, "columns": {"min": 5, "max": 5}}),
-            leaf("names", "Each ID has its member's name, written with capital first letters.",
-                 *cells("Name", *(one.name for one in kept)),
-                 written(one.name for one in kept), needs=("complete",)),
+            leaf("names", "Each ID has its member's name, with capital first letters and single "
+                 "spaces.",
+                 *cells("Name", *(one.name for one in kept)), needs=("complete",)),
             leaf("cities", "Each ID has its member's city, in capitals only at the beginning.",
-                 *cells("City", *(one.city for one in kept)),
-                 written(one.city for one in kept), needs=("complete",)),
+                 *cells("City", *(one.city for one in kept)), needs=("complete",)),
             leaf("dates", "Each ID has the day on which the member joined, as YYYY-MM-DD.",
                  *cells("Joined", *(str(one.joined) for one in kept)), needs=("complete",),
                  weight=2),
-            leaf("fees", "Each ID has its member's fee, without currency.",
-                 *cells("Fee", *(float(one.fee) for one in kept)),
-                 {"is": "text.contains", "file": FILE, "all": [ids[0]], "none": ["$", "USD"]},
+            leaf("fees", "Each ID has its member's fee, with two decimals, without separators and "
+                 "currency.", *cells("Fee", *(f"{one.fee:.2f}" for one in kept)),
                  needs=("complete",)),
             weight=3,
         ),
@@ -221,13 +213,13 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
     first, second, *others, last = plan.members
     assert isinstance(first.joined, date)
     swapped = date(first.joined.year, first.joined.day, first.joined.month)
-    # A name that no other member has, so that its writing is missing.
-    names = [one.name for one in plan.members]
-    at = next(number for number, name in enumerate(names) if names.count(name) == 1)
-    small = plan.members[at]._replace(name=names[at].lower())
     # Neighbors may live in one city.
     far = next(n for n, one in enumerate(plan.members) if one.city != first.city)
     moved = plan.members[far]
+    assert isinstance(last.fee, Decimal)
+    small = first._replace(name=first.name.lower())
+    wide = first._replace(name=first.name.replace(" ", "  "))
+    invented = last._replace(id="M99999", name="Ann Other")
 
     def put(*members: _Member) -> _Plan:
         return replace(plan, members=members)
@@ -237,8 +229,11 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
         "row-lost": (put(first, second, *others), "complete"),
         "not-sorted": (put(last, first, second, *others), "order"),
         "number-added": (replace(plan, head=(*HEAD, "Row")), "columns"),
-        "name-in-small-letters": (
-            put(*plan.members[:at], small, *plan.members[at + 1 :]), "names"),
+        "name-in-small-letters": (put(small, second, *others, last), "names"),
+        "two-spaces-left": (put(wide, second, *others, last), "names"),
+        "member-invented": (put(*plan.members, invented), "members"),
+        "more-decimals": (
+            put(first, second, *others, last._replace(fee=f"{last.fee:.5f}")), "fees"),
         "cities-swapped": (
             put(first._replace(city=moved.city), *plan.members[1:far],
                 moved._replace(city=first.city), *plan.members[far + 1 :]), "cities"),
@@ -252,7 +247,7 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
     }  # fmt: skip
     if former:
         everybody = sorted((*plan.members, former[0]))
-        made["former-member-kept"] = (put(*everybody), "former")
+        made["former-member-kept"] = (put(*everybody), "members")
     return {name: Wrong(one.build(), (broken,), "commas") for name, (one, broken) in made.items()}
 
 

@@ -117,6 +117,8 @@ class _Plan:
 
     found: tuple[_Found, ...]
     total: Decimal
+    sum_row: bool = False
+    hedged: bool = False
 
     def build(self, *, by_number: bool = True) -> Work:
         """Write the table, sorted by number or backward by problem, and the answer."""
@@ -126,11 +128,15 @@ class _Plan:
         rows = [
             (one.number, one.problem, one.invoiced, one.booked, one.difference) for one in order
         ]
+        if self.sum_row:
+            rows.append(("Sum", "", Decimal(0), Decimal(0), self.total))
         answer = (
-            f"The {len(rows)} differences add up to {self.total:.2f} USD."
+            f"There are {len(rows)} differences.\n\nAnswer: {self.total:.2f}"
             if by_number
-            else f"Sum of the differences: USD {self.total:,.2f}"
+            else f"**Answer: {self.total:,.2f}**"
         )
+        if self.hedged:
+            answer += f" or {-self.total:.2f}"
         return Work({FILE: write_csv([HEAD, *rows])}, answer)
 
 
@@ -159,7 +165,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         tools=("ReadPDF", "ReadCSV", "Calculator", "CsvFileGenerator"),
         inputs={**dict(sorted(pdfs.items())), LEDGER: ledger},
         deliverables={FILE: "csv"},
-        nodes=_score(plan, right),
+        nodes=_score(plan),
         gold={"by-number": plan.build(), "by-problem": plan.build(by_number=False)},
         wrong=_break(plan, right[0]),
         cheat={"ledger-renamed": Work({FILE: ledger}, "The ledger is attached.")},
@@ -219,11 +225,12 @@ def _ask(dice: TaskDice, company: str, count: int) -> str:
         f"does not agree. Problem is one of: {AMOUNT}, {NOT_BOOKED} (an invoice without an "
         f"entry), {NO_INVOICE} (an entry without an invoice). Invoiced and Booked are the two "
         "amounts, 0 if there is none, and Difference is Invoiced minus Booked. Numbers that agree "
-        "have no row. In your answer, state the sum of all differences."
+        "have no row, and there is no other row either. End your answer with a line "
+        "`Answer: AMOUNT`, where AMOUNT is the sum of all differences as a number and nothing else."
     )
 
 
-def _score(plan: _Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
+def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
     numbers = [one.number for one in plan.found]
     head: CheckTable = {"is": "table.shape", "file": FILE, "head": [*HEAD]}
 
@@ -240,10 +247,12 @@ def _score(plan: _Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
         group(
             "rows",
             leaf("found", "Every number that does not agree has a row.", head,
-                 {"is": "text.contains", "file": FILE, "all": [*numbers]}, weight=2),
-            leaf("none-invented", "Numbers that do not agree have a row, those that agree none.",
-                 head, {"is": "text.contains", "file": FILE, "any": [*numbers],
-                        "none": [one.number for one in right]}, weight=2),
+                 {"is": "table.keys", "file": FILE, "column": "Number", "all": [*numbers]},
+                 weight=2),
+            leaf("none-invented", "There is no row besides those of the numbers that do not "
+                 "agree, and none of them has two.", head,
+                 {"is": "table.keys", "file": FILE, "column": "Number", "only": [*numbers],
+                  "once": True}, weight=2),
             weight=2,
         ),
         group(
@@ -259,8 +268,9 @@ def _score(plan: _Plan, right: Sequence[Invoice]) -> tuple[GroupEntry, ...]:
                  needs=("found",)),
             weight=3,
         ),
-        group("answer", leaf("sum", "The answer states the sum of all differences.",
-              {"is": "answer.contains", "number": float(plan.total), "within": 0.005})),
+        group("answer", leaf("sum", "The last line of the answer is `Answer: ` and the sum of all "
+                             "differences.",
+              {"is": "answer.line", "equals": float(plan.total), "within": 0.005})),
     )  # fmt: skip
 
 
@@ -275,6 +285,9 @@ def _break(plan: _Plan, right: Invoice) -> dict[str, Wrong]:
     made = {
         "one-missed": (put(*others), "found"),
         "one-invented": (put(*plan.found, fair), "none-invented"),
+        "number-unknown": (put(*plan.found, fair._replace(number="R1")), "none-invented"),
+        "sum-added": (replace(plan, sum_row=True), "none-invented"),
+        "both-signs-named": (replace(plan, hedged=True), "sum"),
         "problem-mistaken": (put(first._replace(problem=NOT_BOOKED), *others), "problems"),
         "amounts-swapped": (put(swapped, *others), "amounts"),
         "sign-lost": (put(first._replace(stated=-first.difference), *others), "differences"),

@@ -35,6 +35,7 @@ class _Plan:
     total: Decimal
     best: str
     typed: bool = False
+    pretended: bool = False
     short: bool = False
     wide: bool = False
 
@@ -47,12 +48,14 @@ class _Plan:
         ]
         end = len(rows) + (0 if self.short else 1)
         total = self.total if self.typed else Formula(f"=SUM(Summary!B2:B{end})", self.total)
+        if self.pretended:
+            total = Formula(f"={self.total:.2f}", self.total)
         book = write_book(
             BookSheet("Summary", [head, *rows]),
             BookSheet("Total", [("Total revenue", total)], head=False),
             title=self.title,
         )
-        return Work({FILE: book}, f"{self.best} has the most revenue.")
+        return Work({FILE: book}, f"The summary is done.\n\nAnswer: {self.best}")
 
 
 def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
@@ -103,9 +106,11 @@ def _ask(dice: TaskDice, company: str, count: int, level: TaskLevel) -> str:
     canceled = " Canceled orders do not count." if level > 1 else ""
     return (
         f"{opening}{canceled} Deliver {FILE} with two sheets. Summary has the columns Region and "
-        f"Revenue and one row for each of the {count} regions, sorted by revenue from large to "
-        "small. Total has the sum of all regions in cell B1, computed by a formula. In your "
-        "answer, name the region with the most revenue."
+        "Revenue, with their names in A1 and B1, and below them one row for each of the "
+        f"{count} regions, sorted by revenue from large to small. Total has the sum of all regions "
+        "in cell B1, computed by a formula, so that it follows when the amounts in column B of "
+        "Summary change. End your answer with a line `Answer: REGION`, where REGION is the one "
+        "with the most revenue and nothing else."
     )
 
 
@@ -117,6 +122,7 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
          "equals": float(value), "within": 0.005}
         for place, value in plan.rows
     )  # fmt: skip
+    change = {f"Summary!B{row}": 100.0 * row + 0.25 for row in range(2, count + 2)}
     total = {"is": "xlsx.cell", "file": FILE, "sheet": "Total", "at": "B1"}
     return (
         group(
@@ -133,12 +139,18 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
         group(
             "total",
             leaf("sum", f"Cell B1 of the sheet Total shows the sum, {plan.total:,.2f}.",
+                 # A hidden sheet shows nothing.
+                 {"is": "table.shape", "file": FILE, "sheet": "Total", "columns": {"min": 1}},
                  {**total, "equals": float(plan.total), "within": 0.005}),
-            leaf("formula", "Cell B1 of the sheet Total is computed by a formula.",
-                 {**total, "formula": True}),
+            leaf("formula", "Cell B1 of the sheet Total is computed by a formula from column B of "
+                 "the sheet Summary: with other amounts there, it shows their sum.",
+                 {**total, "formula": True},
+                 {**total, "equals": sum(change.values()), "within": 0.005, "change": {**change}},
+                 needs=("sum",)),
         ),
-        group("answer", leaf("best", "The answer names the region that has the most revenue.",
-              {"is": "answer.contains", "all": [plan.best]})),
+        group("answer", leaf("best", "The last line of the answer is `Answer: ` and the region "
+                             "that has the most revenue.",
+              {"is": "answer.line", "equals": plan.best})),
     )  # fmt: skip
 
 
@@ -150,7 +162,10 @@ def _break(plan: _Plan) -> dict[str, Wrong]:
         "sum-off": (replace(plan, rows=off), ("sums",)),
         "row-invented": (replace(plan, rows=(*plan.rows, ("Elsewhere", Decimal(0)))), ("rows",)),
         "not-sorted": (replace(plan, rows=(last, *others, first)), ("order",)),
-        "total-too-short": (replace(plan, short=True), ("sum",)),
+        # A formula that leaves out a region does not follow rightly either.
+        "total-too-short": (replace(plan, short=True), ("sum", "formula")),
+        "total-pretended": (replace(plan, pretended=True), ("formula",)),
+        "two-named": (replace(plan, best=f"{plan.best} or {last[0]}"), ("best",)),
         "total-typed": (replace(plan, typed=True), ("formula",)),
         "last-named": (replace(plan, best=last[0]), ("best",)),
     }

@@ -60,16 +60,19 @@ def read_plan(work):
         for row in table[1:]:
             cells = [row[at].strip() if at < len(row) else "" for at in places]
             if cells[0] in PROBLEM["sessions"] and cells[1] in PROBLEM["rooms"]:
-                if cells[2].isdecimal() and 1 <= int(cells[2][:9]) <= PROBLEM["slots"]:
-                    found.append((cells[0], cells[1], int(cells[2])))
+                # Some programs write whole numbers as 3.0.
+                slot = cells[2].removesuffix(".0")
+                if slot.isdecimal() and 1 <= int(slot[:9]) <= PROBLEM["slots"]:
+                    found.append((cells[0], cells[1], int(slot)))
     return found
 
 
 def decide(work, find, wanted):
-    """Return whether a plan of at least half of the sessions has nothing that `find` finds."""
+    """Return whether a plan that lacks at most one session has nothing that `find` finds."""
     plan = read_plan(work)
-    if 2 * len(plan) < len(PROBLEM["sessions"]):
-        return {"score": 0, "found": f"{len(plan)} rows with session, room and slot"}
+    there = {name for name, _, _ in plan}
+    if len(there) + 1 < len(PROBLEM["sessions"]):
+        return {"score": 0, "found": f"{len(there)} sessions with a room and a slot"}
     bad = [one for one in plan if find(plan, *one)]
     found = f"{bad[0][0]} in {bad[0][1]} in slot {bad[0][2]}" if bad else f"{len(plan)} rows"
     return {"score": not bad, "found": found, "wanted": wanted}
@@ -80,7 +83,8 @@ def session(name):
 
 
 def complete(work):
-    rows = [row for table in work.tables("plan.csv") for row in table[1:] if any(row)]
+    rows = [row for table in work.tables("plan.csv") for row in table[1:]
+            if any(cell.strip() for cell in row)]
     names = sorted(name for name, _, _ in read_plan(work))
     right = names == sorted(PROBLEM["sessions"]) and len(rows) == len(names)
     return {"score": right, "found": f"{len(names)} rows", "wanted": "each session once"}
@@ -227,6 +231,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         if one is not None
     }
     wrong["session-lost"] = Wrong(problem.build(plan[:-1]), ("complete",), "by-slot")
+    wrong["half-planned"] = Wrong(problem.build(plan[: len(plan) // 2]), problem.leaves, "by-slot")
     return TaskDraft(
         request=_ask(dice, problem),
         category="Planning & Decision Support",
@@ -339,19 +344,22 @@ def _ask(dice: TaskDice, problem: Problem) -> str:
         f"{opening} Give each of the {len(problem.sessions)} sessions a room and a slot. A room "
         "has at most one session in a slot, and so has a speaker. "
         f"{stated} Deliver {FILE} with the columns {', '.join(HEAD)} and one row for each session, "
-        "with the names and numbers of the given file. Any plan that meets all of this is fine."
+        "with the names and numbers of the given file. Any plan that meets all of this is fine; "
+        "one that lacks more than one session counts as none."
     )
 
 
 def _score(problem: Problem) -> tuple[GroupEntry, ...]:
     facts = {"count": len(problem.sessions), "latest": problem.latest}
+    least = f" The plan has at least {len(problem.sessions) - 1} sessions."
+    enough = {"plan": "", "constraints": least}
     parts: Sequence[tuple[str, Sequence[str]]] = (
         ("plan", problem.leaves[:1]), ("constraints", problem.leaves[1:]),
     )  # fmt: skip
     return tuple(
         group(
             part,
-            *(leaf(name, LEAVES[name].format(**facts),
+            *(leaf(name, LEAVES[name].format(**facts) + enough[part],
                    {"is": "python", "run": f"checks/{CHECK}:{name}"}) for name in names),
             weight=len(names),
         )

@@ -1,5 +1,6 @@
 """terms: texts of an interface are translated with the terms of a glossary."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -37,6 +38,61 @@ SIZES: Final = {1: (8, 0), 2: (16, 4), 3: (26, 10)}
 # Keys and names are no text in the language.
 SHARE: Final = 0.7
 FIELD: Final = re.compile(r"\{\w+\}")
+CHECK: Final = "texts.py"
+# The functions that decide; LANGUAGE, TEXTS, TERMS and NAME stand before them.
+RULES: Final = '''
+import re
+
+
+def read_texts(work):
+    """Return the texts by their keys; those of unknown keys are left out."""
+    found = {}
+    for table in work.tables("translated.csv"):
+        head = [cell.strip() for cell in table[0]] if table else []
+        if "Key" in head and LANGUAGE in head:
+            for row in table[1:]:
+                row = [*row, *[""] * len(head)]
+                key = row[head.index("Key")].strip()
+                if key in TEXTS:
+                    found[key] = row[head.index(LANGUAGE)]
+    return found
+
+
+def decide(work, find, wanted):
+    """Return whether there are most of the texts, and `find` finds nothing bad in them."""
+    texts = read_texts(work)
+    if 2 * len(texts) < len(TEXTS):
+        return {"score": 0, "found": f"{len(texts)} texts with a key", "wanted": wanted}
+    bad = [key for key, text in texts.items() if find(key, text)]
+    found = f"{bad[0]}: {texts[bad[0]]}" if bad else f"{len(texts)} texts"
+    return {"score": not bad, "found": found, "wanted": wanted}
+
+
+def has_fields(work):
+    def find(key, text):
+        return sorted(re.findall(r"\\{.*?\\}", text)) != sorted(TEXTS[key]["fields"])
+    return decide(work, find, "the words in braces of the given text, and no others")
+
+
+def has_terms(work):
+    def find(key, text):
+        own = TEXTS[key]["term"]
+        found = [one for one in TERMS if re.search(rf"\\b{re.escape(one)}\\b", text)]
+        return own not in text or len({*found} - {own}) > 1
+    return decide(work, find, "the term of the given text, and at most one other")
+
+
+def has_own_words(work):
+    """Whether texts differ in more than fields, terms, the name, keys and numbers."""
+    def strip(key, text):
+        for one in (*TERMS, NAME, key):
+            text = text.replace(one, " ")
+        return " ".join(re.findall(r"[^\\W\\d_]+", re.sub(r"\\{.*?\\}", " ", text).lower()))
+    texts = {key: strip(key, text) for key, text in read_texts(work).items()}
+    def find(key, text):
+        return sum(one == texts[key] for one in texts.values()) > 1
+    return decide(work, find, "another text for each key")
+'''
 
 
 @dataclass(frozen=True)
@@ -115,8 +171,22 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         },
         wrong=_break(truth),
         cheat={"source-copied": Work({FILE: source})},
-        checks={KEYS: write_csv([("Key",), *((one.key,) for one in texts)])},
+        checks={
+            KEYS: write_csv([("Key",), *((one.key,) for one in texts)]),
+            CHECK: _write_check(truth),
+        },
     )
+
+
+def _write_check(truth: Truth) -> bytes:
+    texts = {
+        one.key: {"fields": FIELD.findall(one.en), "term": truth.terms.get(one.term, "")}
+        for one in truth.texts
+    }
+    facts = {"LANGUAGE": truth.language, "TEXTS": texts, "TERMS": [*truth.terms.values()],
+             "NAME": truth.company}  # fmt: skip
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+    return ("\n".join(lines) + f"\n{RULES}").encode()
 
 
 def _ask(dice: TaskDice, truth: Truth) -> str:
@@ -132,8 +202,9 @@ def _ask(dice: TaskDice, truth: Truth) -> str:
     return (
         f"{opening} Deliver {FILE} with the columns Key and {truth.language}, in this order, and "
         "with the keys of the given texts in their order, each once. Words in braces such as "
-        "{name} are filled in later: keep them as they are. Where a text has a term of "
-        f"inputs/{GLOSSARY}, use the glossary's translation, in exactly that form. "
+        "{name} are filled in later: keep them as they are, and add no others. Where a text has "
+        f"a term of inputs/{GLOSSARY}, use the glossary's translation, in exactly that form; terms "
+        "of other texts do not belong there. "
         f"{truth.company} is a name and stays as it is."
     )
 
@@ -152,8 +223,9 @@ def _score(truth: Truth) -> tuple[GroupEntry, ...]:
         return {"is": "text.regex", "file": FILE, "pattern": rf"^(?:{'|'.join(parts)})",
                 "min": len(parts)}  # fmt: skip
 
-    fields = {one.key: FIELD.findall(one.en) for one in texts}
-    terms = {one.key: [truth.terms[one.term]] for one in texts if one.term}
+    def decided(function: str) -> CheckTable:
+        return {"is": "python", "run": f"checks/{CHECK}:{function}"}
+
     named = {one.key: [truth.company] for one in texts if "COMPANY" in one.en}
     order = r"(?:.*\n)*?".join(f"{re.escape(one.key)},.*\\n" for one in texts)
     return (
@@ -168,9 +240,12 @@ def _score(truth: Truth) -> tuple[GroupEntry, ...]:
         group(
             "texts",
             leaf("fields", "Every text has the words in braces that the given text with its key "
-                 "has, unchanged.", head, lines(fields), weight=2),
+                 "has, unchanged, and no others.", head, decided("has_fields"), weight=2),
             leaf("terms", "Every text with a term of the glossary has the term's translation in "
-                 "exactly the form that the glossary gives.", head, lines(terms), weight=2),
+                 "exactly the form that the glossary gives, and no text has the terms of several "
+                 "other texts.", head, decided("has_terms"), weight=2),
+            leaf("own", "Every key has a text of its own: no two are the same apart from terms, "
+                 "names, numbers and words in braces.", head, decided("has_own_words")),
             leaf("brand", "Texts about the company have its name as it is given.", head,
                  lines(named)),
             leaf("translated", "No text is left as it was given.",
@@ -192,6 +267,14 @@ def _break(truth: Truth) -> dict[str, Wrong]:
     ordered = (*truth.texts[1:], truth.texts[0])
     without = tuple(one for one in truth.texts if one is not failure)
     other = replace(truth, terms=truth.others).translated(cart)
+    # Everything that any text must keep, in one sentence for all of them.
+    every = [
+        *truth.terms.values(),
+        *sorted({*FIELD.findall(" ".join(map(truth.english, ordered)))}),
+    ]
+    same = f"{written(failure)} {' '.join(every)} {truth.company}."
+    texts = {one.key: written(one) for one in truth.texts}
+    second = texts[greeting.key].replace("{name}", "").strip(" .,")
     short = written(about).replace(truth.company, truth.company.split()[0])
     made = {
         "text-lost": (replace(truth, texts=without).build(written), "keys"),
@@ -206,8 +289,13 @@ def _break(truth: Truth) -> dict[str, Wrong]:
         "left-in-English": (
             truth.build(written, (greeting.key, truth.english(greeting))), "translated"),
         "only-terms-translated": (truth.build(truth.half), "language"),
+        "field-added": (
+            truth.build(written, (failure.key, f"{written(failure)} {{name}}")), "fields"),
+        "text-repeated": (truth.build(written, (failure.key, f"{second}.")), "own"),
     }  # fmt: skip
-    return {name: Wrong(work, (broken,), "plain") for name, (work, broken) in made.items()}
+    wrong = {name: Wrong(work, (broken,), "plain") for name, (work, broken) in made.items()}
+    constant = truth.build(lambda one: same)
+    return wrong | {"one-text-for-all": Wrong(constant, ("fields", "terms", "own"), "plain")}
 
 
 FAMILY: Final = TaskFamily(
