@@ -87,9 +87,11 @@ def test_twenty_tasks_of_which_some_break(broken: int, margin: float, decision: 
     found = decide_gate(base, new, margin=margin)
     assert found.decision == decision
     assert found.exit_code == {"not worse": 0, "worse": 10, "undecided": 11}[decision]
-    assert found.drop == pytest.approx(5 * broken)
-    assert found.drop is not None and found.low is not None and found.high is not None
-    assert found.low <= found.drop <= found.high
+    assert found.base_value is not None and found.new_value is not None
+    drop = found.base_value - found.new_value
+    assert drop == pytest.approx(5 * broken)
+    assert found.low is not None and found.high is not None
+    assert found.low <= drop <= found.high
     assert [(flip.task, flip.worse) for flip in found.flips] == [
         (str(number), True) for number in range(broken)
     ]

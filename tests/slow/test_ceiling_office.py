@@ -37,8 +37,11 @@ def never_see_excel(request: str, leaf: Checkpoint, evidence: Evidence) -> float
 
 def test_a_judge_that_never_sees_excel_is_found_out_on_forged_tasks(tmp_path: Path) -> None:
     forge_tasks([FAMILIES["sales"]], Order("public", "28", 1), 2, tmp_path / "tasks")
+    works = leaves = 0
     for folder in find_tasks((tmp_path / "tasks",)):
         authored = read_authored(folder)
+        works += sum(not one.name.startswith("cheat") for one in authored.proofs)
+        leaves = len([*authored.task.leaves()])
         for proof in authored.proofs:
             files = [(folder / proof.name / one.parts[-1]) for one in proof.delivery.files]
             names = frozenset(sha256(file.read_bytes()).hexdigest() for file in files)
@@ -46,7 +49,7 @@ def test_a_judge_that_never_sees_excel_is_found_out_on_forged_tasks(tmp_path: Pa
             said = answer.read_text().strip() if answer.exists() else ""
             BROKEN[authored.task.request, said, names] = proof.breaks
     found, asked = measure(tmp_path, never_see_excel)
-    assert (found.works, asked.wanted, found.unscored) == (16, 96, 0)
+    assert (found.works, asked.wanted, found.unscored) == (works, works * leaves, 0)
     rates = {
         one.name: (one.sensitivity and one.sensitivity.estimate, one.specificity)
         for one in found.groups
@@ -56,7 +59,8 @@ def test_a_judge_that_never_sees_excel_is_found_out_on_forged_tasks(tmp_path: Pa
     assert hits == 1 and intact is not None and intact.estimate == 0
     hits, intact = rates["answer"]
     assert hits == 1 and intact is not None and intact.estimate == 1
-    assert len(found.suspects) == 10 and {one.kinds for one in found.suspects} == {("xlsx",)}
+    assert len(found.suspects) == 2 * (leaves - 1)
+    assert {one.kinds for one in found.suspects} == {("xlsx",)}
 
 
 TITLED = """\

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from gta_bench.records.ceiling import TaskErrors
+from gta_bench.records.ceiling import LEAST_TASKS, TaskErrors
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.ceiling import (
-    LEAST_TASKS,
     JudgedShare,
     JudgeErrors,
     correct_share,

@@ -65,9 +65,10 @@ def _explain(gate: GateResult) -> str:
 
 def _state_figures(gate: GateResult) -> str:
     """State both values and the limits of the drop."""
-    if gate.base_value is None or gate.new_value is None or gate.drop is None:
+    if gate.base_value is None or gate.new_value is None:
         return "No task is scored in both runs."
-    text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {0.0 - gate.drop:+.2f}"
+    change = gate.new_value - gate.base_value
+    text = f"BASE {gate.base_value:.2f}, NEW {gate.new_value:.2f}, change {change:+.2f}"
     if gate.low is not None and gate.high is not None:
         text += (
             f"; the true change is at least {-gate.high:+.2f} and at most {-gate.low:+.2f} (each "
@@ -132,8 +133,9 @@ def format_gate_markdown(gate: GateResult, locate: Locate) -> str:
     tasks = [one for one in gate.flips if one.leaf is None]
     worse = sum(one.worse for one in tasks)
     values = ["-", "-"]
-    if gate.base_value is not None and gate.new_value is not None and gate.drop is not None:
-        values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({0.0 - gate.drop:+.2f})"]
+    if gate.base_value is not None and gate.new_value is not None:
+        change = gate.new_value - gate.base_value
+        values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({change:+.2f})"]
     summary = Table(
         ("metric", "tasks", "BASE", "NEW", "tasks better", "tasks worse"),
         ((gate.label, str(len(gate.tasks)), *values, str(len(tasks) - worse), str(worse)),),

@@ -3,7 +3,7 @@
 Rates are 0 to 1, unless they are named after a score: Leaf SR and Root SR are 0 to 100.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import AwareDatetime
 
@@ -13,8 +13,11 @@ from gta_bench.records.statistics import Interval
 # What a group of leaves has in common: the kind of file that they are about, what their checks look
 # at, or both.
 CeilingBy = Literal["all", "file", "leaf", "file and leaf"]
-# Why a score cannot be corrected. `blind`: the judge does not tell broken leaves from intact ones.
-# `apart`: no true score explains how many leaves the judge passed.
+# With fewer tasks, nobody knows how much a judge errs: all right in 4 tasks says little.
+LEAST_TASKS: Final = 10
+# Why a score cannot be corrected. `few`: the ceiling has fewer tasks than that. `blind`: the judge
+# does not tell broken leaves from intact ones. `apart`: no true score explains how many leaves the
+# judge passed.
 CorrectionProblem = Literal["few", "blind", "apart"]
 
 

@@ -123,13 +123,6 @@ class GateResult(Record):
     cautions: tuple[str, ...] = ()
 
     @property
-    def drop(self) -> float | None:
-        """BASE minus NEW, in points; None if no task is scored in both."""
-        if self.base_value is None or self.new_value is None:
-            return None
-        return self.base_value - self.new_value
-
-    @property
     def exit_code(self) -> int:
         """The exit code of the command."""
         return EXIT_CODES[self.decision]

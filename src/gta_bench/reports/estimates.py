@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 Parts = Mapping[UnitKey, Part]
-Array = npt.NDArray[np.float64]
+_Array = npt.NDArray[np.float64]
 
 
 class TaskParts(NamedTuple):
@@ -50,7 +50,7 @@ class TaskParts(NamedTuple):
         """What each part has."""
         return self[1:]
 
-    def measured(self) -> tuple[Array, Array]:
+    def measured(self) -> tuple[_Array, _Array]:
         """Return value and `seen` of all parts with something to measure."""
         value, seen = np.asarray(self.value), np.asarray(self.seen)
         return value[seen != 0], seen[seen != 0]
@@ -309,7 +309,7 @@ def sum_side(parts: Parts, tasks: Sequence[str], *, epochs: int) -> Side:
 
 def _sizes(sides: Iterable[Parts]) -> dict[str, float]:
     """Return how much there is to measure in a unit of each task that any run has."""
-    found: dict[str, list[Array]] = {}
+    found: dict[str, list[_Array]] = {}
     for parts in sides:
         for task, own in split_tasks(parts).items():
             found.setdefault(task, []).append(np.asarray(own.seen) + np.asarray(own.missing))

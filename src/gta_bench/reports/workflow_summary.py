@@ -8,7 +8,7 @@ from gta_bench.metrics.labels import People
 from gta_bench.metrics.panel import LeafTable
 from gta_bench.metrics.table import CATEGORY_SRS, JUDGED, LEAF_SR, ROOT_SR, TOOL_SR
 from gta_bench.records.agreement import PanelReport
-from gta_bench.records.ceiling import CeilingScore, CorrectionProblem
+from gta_bench.records.ceiling import LEAST_TASKS, CeilingScore, CorrectionProblem
 from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.judges import Floor, Floors
 from gta_bench.records.run import RunManifest
@@ -24,7 +24,6 @@ from gta_bench.reports.summary import (
     usage_text,
 )
 from gta_bench.reports.tables import Table, dollars, format_number, with_interval
-from gta_bench.statistics.ceiling import LEAST_TASKS
 
 # The columns with one judge's scores of a set of units.
 GROUP_HEADING = ("n/N", *(row.heading for row in JUDGED.values()), "leaves")

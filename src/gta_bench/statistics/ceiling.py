@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gta_bench.records.ceiling import CorrectionProblem, TaskErrors
+from gta_bench.records.ceiling import LEAST_TASKS, CorrectionProblem, TaskErrors
 from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import (
     ROUNDING,
@@ -25,8 +25,6 @@ from gta_bench.statistics.pooled import (
 from gta_bench.statistics.prediction import combine_margins
 
 LEVEL: Final = 0.95
-# With fewer tasks, nobody knows how much a judge errs: all right in 4 tasks says little.
-LEAST_TASKS: Final = 10
 
 
 class JudgeErrors(NamedTuple):

@@ -20,7 +20,7 @@ HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|(?:width|height
 VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
 
 
-class Page(HTMLParser):
+class _Page(HTMLParser):
     """Anchors with the heading at or after them, targets of links, and pictures that are shown."""
 
     def __init__(self, source: str) -> None:
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 def link_sections(work: Any) -> dict[str, Any]:
     """Check that links lead to each of the two sections."""
-    page = Page(work.read(FILE).decode("utf-8", "replace"))
+    page = _Page(work.read(FILE).decode("utf-8", "replace"))
     there = [page.sections.get(one[1:], "") for one in page.leads if one.startswith("#")]
     missing = [one for one in SECTIONS if not any(one.lower() in head for head in there)]
     found = f"{len(there)} links within the page, none to {', '.join(missing)}"
@@ -72,7 +72,7 @@ def link_sections(work: Any) -> dict[str, Any]:
 
 def show_picture(work: Any) -> dict[str, Any]:
     """Check that a picture of a useful size is shown and has the alternative text."""
-    page = Page(work.read(FILE).decode("utf-8", "replace"))
+    page = _Page(work.read(FILE).decode("utf-8", "replace"))
     sizes = [
         measure_picture(_load(work, one.get("src", "").strip()))
         for one in page.pictures
