@@ -23,7 +23,7 @@ from gta_bench.judge_quality.paired_judges import by_task
 from gta_bench.metrics.strict.workflow import BEST, root_score, succeeds
 from gta_bench.metrics.workflow_scores import find_deliverable_kinds
 from gta_bench.records.ceiling import Ceiling, GoldScores
-from gta_bench.records.checks import AnswerContains
+from gta_bench.records.checks import AnswerContains, AnswerLine
 from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.digests import content_digest
 from gta_bench.records.statistics import Interval
@@ -190,7 +190,9 @@ def find_kinds(leaf: Checkpoint, delivered: tuple[str, ...]) -> tuple[str, ...]:
     endings = {PurePosixPath(file).suffix[1:].lower() for file in files if file} - {"", "*"}
     if endings:
         return tuple(sorted(endings))
-    if leaf.checks and all(isinstance(check, AnswerContains) for check in leaf.checks):
+    if leaf.checks and all(
+        isinstance(check, (AnswerContains, AnswerLine)) for check in leaf.checks
+    ):
         return (ANSWER,)
     return delivered
 
