@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -412,10 +412,19 @@ class RayTasks:
                 f"({type(exc).__name__}). Check the cluster with `ray status`."
             ) from exc
         finally:
-            # Ray ends the workers of a command that leaves. To cancel a task that is about to
-            # finish aborts the command (ray-project/ray#54738).
-            if running:
-                self.close()
+            self._end(running)
+
+    def _end(self, running: Collection[Any]) -> None:
+        """End tasks that are not done.
+
+        The head ends the workers of a command that leaves. Without a head, tasks must be canceled,
+        which aborts the command if one of them is about to finish (ray-project/ray#54738).
+        """
+        if self._head.is_lost:
+            for one in running:
+                self._ray.cancel(one, force=True)
+        elif running:
+            self.close()
 
     @contextmanager
     def share(self, value: object) -> Iterator[Call]:
