@@ -72,7 +72,7 @@ def test_one_sentence_does_not_translate_every_text(level: TaskLevel, failed: Ju
     same = write(gold, "translated.csv", [head, *((key, whole) for key, _ in rows)])
     assert failed(draft, same, leaves) == {"fields", "terms", "own"}
     # Numbers and keys do not make one sentence several.
-    counted = [(key, f"Das ist ein Text {at} {key}") for at, (key, _) in enumerate(rows)]
+    counted = [(key, f"Ein und derselbe Text {at} {key}") for at, (key, _) in enumerate(rows)]
     assert "own" in failed(draft, write(gold, "translated.csv", [head, *counted]), ("own",))
 
 
