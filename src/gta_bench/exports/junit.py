@@ -37,7 +37,7 @@ def format_junit(
 ) -> bytes:
     """Return the cases as a JUnit file with one suite.
 
-    >>> from datetime import UTC
+    >>> from datetime import UTC, datetime
     >>> case = JUnitCase(classname="tasks", name="7", outcome="failure", message="worse")
     >>> b'<testsuite name="gate" tests="1" failures="1"' in format_junit(
     ...     "gate", [case], when=datetime(2026, 11, 17, tzinfo=UTC)
