@@ -47,8 +47,10 @@ def write_book(*sheets: BookSheet, title: str = "") -> bytes:
             for at, cell in enumerate(row):
                 widths[at] = max(widths.get(at, 10), len(_show(cell)) + 3)
                 wanted = _choose_look(sheet, number, at)
-                look = looks.setdefault(repr(wanted), book.add_format(wanted))
-                _write_cell(page, (number, at), cell, look)
+                name = repr(wanted)
+                if name not in looks:
+                    looks[name] = book.add_format(wanted)
+                _write_cell(page, (number, at), cell, looks[name])
         for at, width in widths.items():
             page.set_column(at, at, min(width, 60))
         if sheet.head:
