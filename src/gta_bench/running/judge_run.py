@@ -4,7 +4,7 @@ Evidence is rendered once for all judges.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -156,7 +156,10 @@ def judge_run(
     if backend is not INLINE:
         _refuse_functions(opened)
     judges = open_judges(judging, opened)
-    with _make_ahead(run, units.values(), judging.settings, backend) as evidence:
+    # Elsewhere, workers make the evidence of what they judge.
+    here = backend is INLINE
+    ahead = _make_ahead(run, units.values(), judging.settings) if here else nullcontext()
+    with ahead as evidence:
         yield from _ask_in_turn(run, judging, judges, units, evidence, watching, backend)
 
 
@@ -316,7 +319,6 @@ def _judge_part(
     judge = open_judge(model, judging.options, repeats=judging.repeats, name=name)
     spending = SharedSpending(judging.settings.budget, count)
     with _make_ahead(run, units.values(), judging.settings) as evidence:
-        assert evidence is not None
         _judge(run, judge, units, evidence, judging.settings, spending, part)
 
 
@@ -379,12 +381,9 @@ async def _make(source: RunEvidence, evidence: MadeEvidence) -> None:
 
 @contextmanager
 def _make_ahead(
-    run: StorePath, units: Collection[WorkflowUnit], settings: Settings, backend: Backend = INLINE
-) -> Iterator[MadeEvidence | None]:
-    """Make the evidence of these units while the block asks judges; elsewhere, workers do that."""
-    if backend is not INLINE:
-        yield None
-        return
+    run: StorePath, units: Collection[WorkflowUnit], settings: Settings
+) -> Iterator[MadeEvidence]:
+    """Make the evidence of these units while the block asks judges."""
     source = RunEvidence(run, settings)
     evidence = MadeEvidence(source, units)
     with run_beside(_make(source, evidence)):
