@@ -1,10 +1,8 @@
 """A task as the system will see it, and as its judge and its checks will decide it."""
 
-import asyncio
 import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +39,7 @@ from gta_bench.records.pilot import Readiness
 from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.running.check_run import open_work
+from gta_bench.running.stopping import run_apart
 from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool, tool_names
@@ -229,10 +228,8 @@ def _format(value: object) -> str:
 
 def _check_golds(authored: AuthoredTask, settings: Settings) -> dict[str, list[list[CheckOutcome]]]:
     """Return the outcomes of every check of every leaf, one for each gold work."""
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
-        work = _check_works(authored, ArtefactStore(Path(folder)), settings)
-        # In a thread of its own, because a notebook has an event loop already.
-        return thread.submit(asyncio.run, work).result()
+    with TemporaryDirectory() as folder:
+        return run_apart(_check_works(authored, ArtefactStore(Path(folder)), settings))
 
 
 async def _check_works(

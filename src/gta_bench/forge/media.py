@@ -1,12 +1,10 @@
 """Sound and film that the forge makes: flite speaks and ffmpeg encodes, both in the jail."""
 
 import array
-import asyncio
 import io
 import shutil
 import wave
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -15,6 +13,7 @@ from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.probe import find_jail
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.forge.draft import TaskDice
+from gta_bench.running.stopping import run_apart
 
 Voice = Literal["slt", "rms"]
 RATE: Final = 16_000
@@ -194,10 +193,7 @@ def _run_once(argv: tuple[str, ...], inputs: tuple[tuple[str, bytes], ...]) -> d
     name = argv[0]
     if shutil.which(name) is None:
         raise EnvironmentProblem(f"Forging film and speech needs {name}: apt install {name}")
-    # In a thread of its own, because the caller may have an event loop already.
-    with ThreadPoolExecutor(1) as thread:
-        work = _open_jail().run_program(argv, inputs=dict(inputs), limits=LIMITS)
-        ran = thread.submit(asyncio.run, work).result()
+    ran = run_apart(_open_jail().run_program(argv, inputs=dict(inputs), limits=LIMITS))
     if not ran.succeeded:
         said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
         raise EnvironmentProblem(f"{name} failed: {said or 'no message'}")
@@ -206,5 +202,4 @@ def _run_once(argv: tuple[str, ...], inputs: tuple[tuple[str, bytes], ...]) -> d
 
 @cache
 def _open_jail() -> Jail:
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, find_jail(slots=1)).result()
+    return run_apart(find_jail(slots=1))

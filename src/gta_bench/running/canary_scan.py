@@ -1,8 +1,6 @@
 """Finds answers and deliverables of a stored run that contain a canary of its dataset."""
 
-import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from gta_bench.checks.delivery import CheckedWork
@@ -12,6 +10,7 @@ from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
 from gta_bench.records.files import Deliverable
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.running.stopping import run_apart
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import read_manifest, read_record, write_record
 from gta_bench.runs.store import StorePath
@@ -52,10 +51,8 @@ def find_leaks(
     fresh = [file for digest, file in files.items() if digest not in known]
     found: dict[str, bool | None] = {**known}
     if fresh:
-        # In a thread of its own, because a notebook has an event loop already.
-        with ThreadPoolExecutor(1) as thread:
-            scan = _scan_files(ArtefactStore(run / ARTEFACTS), fresh, canaries, settings)
-            found |= thread.submit(asyncio.run, scan).result()
+        store = ArtefactStore(run / ARTEFACTS)
+        found |= run_apart(_scan_files(store, fresh, canaries, settings))
         # What could not be read here is searched again next time.
         decided = {digest: one for digest, one in sorted(found.items()) if one is not None}
         write_record(run / SCANNED, ScannedFiles(canaries=canaries, files=decided))

@@ -1,9 +1,7 @@
 """Decides the leaves of a stored run that have checks; no model is called."""
 
-import asyncio
 import json
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
@@ -16,6 +14,7 @@ from gta_bench.records.checks import PythonCheck
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
+from gta_bench.running.stopping import run_apart
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
@@ -85,10 +84,7 @@ def _decide(
 ) -> list[VerdictRow]:
     if not any(leaves for _, leaves in open_leaves):
         return []
-    # In a thread of its own, because a notebook has an event loop already.
-    with ThreadPoolExecutor(1) as thread:
-        work = _check_units(run, open_leaves, settings, keep=keep)
-        return thread.submit(asyncio.run, work).result()
+    return run_apart(_check_units(run, open_leaves, settings, keep=keep))
 
 
 async def _check_units(

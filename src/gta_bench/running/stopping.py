@@ -9,6 +9,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -69,6 +70,12 @@ def run_async(work: Coroutine[Any, Any, _Value]) -> _Value:
     except asyncio.CancelledError:
         check_stop()
         raise
+
+
+def run_apart(work: Coroutine[Any, Any, _Value]) -> _Value:
+    """Run a coroutine in a thread with a loop of its own, as a notebook has a loop already."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 @contextmanager
