@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
-from gta_bench.cli import app
+from gta_bench.cli import app, score
 from gta_bench.content import browser
 from gta_bench.errors import RunError, UsageError, WorkFailed
 from gta_bench.records.verdicts import Scored, Unscored
+from gta_bench.running.backends.backend import Call, Inline, SharedObject
+from gta_bench.running.budget import SharedBudget
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import progress_folder, read_progress, read_workflow_scores
 from gta_bench.runs.verdicts import read_judges, read_verdicts
@@ -116,6 +120,8 @@ def test_running_it_again_asks_for_the_unscored_leaves_only(provider: Provider, 
     ("budget", "scored", "words"),
     [
         ({"cost_usd": 1e-6}, 1, "budget.cost_usd, $"),
+        # The second leaf reaches it; the third, which waited for its connection, is not asked.
+        ({"cost_usd": 0.0016}, 2, "budget.cost_usd, $0.0030"),
         ({"hours": 1e-9}, 0, "budget.hours, 1e-09 h"),
     ],
 )
@@ -132,6 +138,45 @@ def test_a_limit_stops_the_judge_and_what_was_not_asked_stays_open(
     assert len(provider.asked()) == len(read_verdicts(run)) == scored
     assert judged(provider, run).exit_code == 0
     assert len(provider.asked()) == 6 - scored
+
+
+class Elsewhere(Inline):
+    """A backend that shares copies, as Ray does with its actors."""
+
+    name = "elsewhere"
+
+    @contextmanager
+    def share(self, value: object) -> Iterator[Call]:
+        yield SharedObject(deepcopy(value)).call
+
+
+def test_judges_elsewhere_share_the_money_and_the_requests_a_minute_of_their_command(
+    provider: Provider, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, each judge had a budget of its own there."""
+    monkeypatch.setattr(score, "open_backend", lambda *_: nullcontext(Elsewhere()))
+    reserved: list[int] = []
+    reserve = SharedBudget.reserve
+
+    def count(budget: SharedBudget) -> Any:
+        turn = reserve(budget)
+        reserved.append(len(budget._starts))
+        return turn
+
+    monkeypatch.setattr(SharedBudget, "reserve", count)
+    limits = {"max_connections": 1, "rpm": 1000, "cost_usd": 0.0102}
+    config = settings_file(run.parent, provider.server.url, budget=limits, price=100)
+    text = config.read_text(encoding="utf-8")
+    other = text.partition("[budget]")[0].replace("models.local", "models.other")
+    config.write_text(other.replace("local/m", "local/n") + text, encoding="utf-8")
+    command = ["--config", str(config), "score", str(run), "--judge", "local", "--judge", "other"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1, result.output
+    # A call costs $0.0015; the preflight's are not counted.
+    assert "openai-api/local/m: 6 leaves asked, 6 scored." in result.stderr
+    assert "openai-api/local/n: stopped at budget.cost_usd, $0.0105 of $0.0102" in result.stderr
+    assert len(read_verdicts(run)) == 7
+    assert reserved == [*range(1, 8)]
 
 
 def test_a_limit_in_dollars_needs_a_price(provider: Provider, run: Path) -> None:

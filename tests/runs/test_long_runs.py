@@ -1,6 +1,7 @@
 """A run whose rows are in files gives what one gives that lists them in `scores.json`."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
 
@@ -123,6 +124,39 @@ def test_a_run_whose_scoring_was_interrupted_has_no_scores(
         read_scores(Path(runs[0]))
 
 
+def test_a_run_with_missing_or_damaged_files_of_rows_is_refused(
+    runs: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Totals in `scores.json` must not stand beside figures from a part of the rows."""
+    monkeypatch.setattr(scoring, "LISTED", 0)
+    monkeypatch.setattr(tables, "FILE_ROWS", 5)
+    exact = {"scoring.similarity": "exact-or-half"}
+    gta_bench.score(runs[0], settings=exact)
+    parts = Path(runs[0], RESULTS, "units")
+    (parts / "00002.parquet").unlink()
+    refused = CliRunner().invoke(app, ["report", runs[0]])
+    assert "has 7 of 12 rows" in str(refused.exception)
+    assert "Run `gta score gold` again." in str(refused.exception)
+    gta_bench.score(runs[0], settings=exact)
+    (parts / "00002.parquet").write_bytes(b"PAR1 cut off")
+    with pytest.raises(gta_bench.GtaError, match=r"00002\.parquet.*Run `gta score gold` again"):
+        read_scores(Path(runs[0]))
+
+
+def test_two_commands_that_score_one_run_wait_for_each_other(
+    runs: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both write the same files, and one removes what the other wrote."""
+    monkeypatch.setattr(scoring, "LISTED", 0)
+    monkeypatch.setattr(tables, "FILE_ROWS", 2)
+    exact = {"scoring.similarity": "exact-or-half"}
+    with ThreadPoolExecutor(3) as pool:
+        found = [pool.submit(gta_bench.score, runs[1], settings=exact) for _ in range(3)]
+    assert [one.result().n for one in found] == [TASKS * EPOCHS] * 3
+    assert len(read_scores(Path(runs[1])).units) == TASKS * EPOCHS
+    assert [*Path(runs[1], RESULTS).rglob(".part-*")] == []
+
+
 STEP = StrictStepCounts(
     inst_hits=1, inst_total=3, call_total=2, tool_hits=1, arg_hits=1, answer_total=1,
     answer_sum=0.3, tool_call=2, tool_call_error=0, predicted=True, arg_typed_sum=0.7, malformed=1,
@@ -144,7 +178,7 @@ def test_parts_are_the_same_from_columns_and_from_records(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also if a task is in two files, and if its epochs are in another order."""
+    """Also if a task is in two files, its epochs are in another order, or a file has no score."""
     monkeypatch.setattr(tables, "FILE_ROWS", 3)
     places = [("a", 1), ("a", 2), ("b", 2), ("b", 1), ("b", 3), ("a", 4), ("a", 3)]
     units = [
@@ -157,8 +191,12 @@ def test_parts_are_the_same_from_columns_and_from_records(
         for place, (task, epoch) in enumerate(places)
     ]
     with tables.RowWriter(tmp_path, tables.TABLES["samples"]) as writer:
-        for unit in units:
+        for unit in units[:-1]:
             writer.add({"task": unit.task, "epoch": unit.epoch, **unit.counts()}, unit)
+        for epoch in range(4, 7):  # a whole file of units without a score
+            writer.add({"task": "c", "epoch": epoch, "failure": "no reply"}, None)
+        last = units[-1]
+        writer.add({"task": last.task, "epoch": last.epoch, **last.counts()}, last)
     names = [row.name for row in score_metrics(mode) if row.denominator is not None]
     found = make_atomic_parts(tables.StoredUnits(tmp_path), names)
     assert found == make_atomic_parts(units, names)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -75,6 +76,8 @@ Known = Mapping[VerdictKey, VerdictRow]
 Keep = Callable[[Sequence[VerdictRow]], Awaitable[None]]
 # Returns something true if no further call may be made; leaves that were not asked stay open.
 StopAsking = Callable[[], object]
+# Waits until a call may be made, and lets the next one follow when the block ends.
+AskingTurn = Callable[[], AbstractAsyncContextManager[object]]
 
 # Causes after which a second try makes sense; what a provider refuses stays refused.
 _ASK_AGAIN: frozenset[Cause] = frozenset({
@@ -130,6 +133,7 @@ async def judge_unit(
     pictures: PictureSource,
     keep: Keep,
     stop: StopAsking = lambda: None,
+    turn: AskingTurn = nullcontext,
 ) -> tuple[VerdictRow, ...]:
     """Ask for what `known` has no score of; `keep` gets the rows of each call when it ends."""
     unit = _Unit(task, select_visible(evidence, judge.options), judge, epoch)
@@ -139,11 +143,13 @@ async def judge_unit(
     prompt = UnitPrompt(task, unit.evidence, judge.options, pictures)
 
     async def make(call: _Call) -> tuple[VerdictRow, ...]:
-        if stop():
-            return ()
-        rows = await unit.make_call(call, prompt)
-        await keep(rows)
-        return rows
+        async with turn():
+            # Not before its turn: what calls before it cost counts.
+            if stop():
+                return ()
+            rows = await unit.make_call(call, prompt)
+            await keep(rows)
+            return rows
 
     async def give_up(calls: Sequence[_Call], failed: Unscored) -> tuple[VerdictRow, ...]:
         rows = tuple(row for call in calls for row in unit.give_up(call, failed))

@@ -1,12 +1,14 @@
 """Enforce the limits of `[budget]` while judging."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from inspect_ai.model import Model, get_model_info
 
 from gta_bench.errors import UsageError
+from gta_bench.judging.judge import AskingTurn
 from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
 from gta_bench.settings import BudgetSettings
@@ -15,10 +17,12 @@ from gta_bench.settings import BudgetSettings
 class Spending:
     """Counts the cost of verdicts and the time since it was created.
 
-    Calls in flight when a limit is reached are finished.
+    Calls in flight when a limit is reached are finished. `turn` is what a call waits for before
+    the limits are looked at; by default nothing.
     """
 
     def __init__(self, budget: BudgetSettings) -> None:
+        self.turn: AskingTurn = nullcontext
         self._budget = budget
         self._began = datetime.now(UTC)
         self._dollars = 0.0
@@ -30,6 +34,11 @@ class Spending:
     def spend(self, usd: float) -> None:
         """Add a cost."""
         self._dollars += usd
+
+    def agree(self, usd: float) -> float:
+        """Note that at least so much was spent; return what is known here."""
+        self._dollars = max(self._dollars, usd)
+        return self._dollars
 
     def over(self) -> str | None:
         """Describe the limit that is reached; None before one is."""

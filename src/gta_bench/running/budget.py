@@ -8,7 +8,7 @@ import asyncio
 import time
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -178,6 +178,7 @@ class BudgetShare:
         self._paced = paced
         self._following: asyncio.Task[None] | None = None
         self.connections = 0
+        self._turns = anyio.CapacityLimiter(1)
 
     def begin(self, units: int) -> None:
         """Wait for the first connections, of which these units need one each."""
@@ -186,6 +187,7 @@ class BudgetShare:
             self.connections = self._call("hold", self._holder, units, 0)
             if not self.connections:
                 time.sleep(PAUSE)
+        self._turns.total_tokens = self.connections
 
     def end(self) -> None:
         """Give back all connections."""
@@ -206,10 +208,16 @@ class BudgetShare:
             limiters = find_limiters(models)
             used = max((one.in_use for one in limiters), default=0)
             need = max((one.in_use + count_waiting(one) for one in limiters), default=1)
+            need += self._turns.statistics().tasks_waiting
             found = await self._ask("hold", self._holder, max(1, need), used)
             self.connections = max(1, found)
+            self._turns.total_tokens = self.connections
             for one in limiters:
                 one.limit = self.connections
+
+    def take_turn(self) -> AbstractAsyncContextManager[object]:
+        """Wait until fewer calls are in flight than there are connections, and be one of them."""
+        return self._turns
 
     async def start_unit(self) -> str | None:
         """Describe the limit because of which the unit must not start; None if it may."""

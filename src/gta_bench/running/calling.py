@@ -61,6 +61,7 @@ ARGUMENTS: Final = {
     "rpm": "settings",
     "task": "tasks",
     "timeout": "settings",
+    "tool-server": "tool_servers",
 }
 # A command for a shell stays as it is; an option, with or without backticks, becomes an argument.
 _OPTION = re.compile(r"`(?!--)[^`]*`|`?--([a-z]+(?:-[a-z]+)*)(?: [A-Z]+\b)?`?")

@@ -172,37 +172,42 @@ def _ask_in_turn(
     watching: Watching,
     backend: Backend,
 ) -> Iterator[JudgedBy]:
-    spending = Spending(judging.settings.budget)
+    spending, asked = Spending(judging.settings.budget), judging.settings.budget
+    budget = SharedBudget(connections=asked.max_connections, places=backend.places, rpm=asked.rpm)
     count_open = partial(_open_leaves, run, units, evidence, judging.settings)
-    for chosen, judge in zip(judging.models, judges, strict=True):
-        # Two commands with the same judge would pay for the same leaves.
-        what = f"asking {judge.name} about {run}"
-        with lock_folder(progress_folder(run, judge.name), what=what):
-            if judging.cascade is not None and judge is not judges[0]:
-                threshold = judging.settings.judge.leaf_threshold
-                copy_clear_scores(
-                    run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
-                )
-            before = count_open(judge)
-            if before:
-                with watching(judge.name) as listener:
-                    _ask(
-                        run,
-                        judge,
-                        chosen,
-                        {name: units[name] for name in before},
-                        evidence,
-                        judging,
-                        listener,
-                        backend,
-                        spending,
-                        before,
+    # One of each for all judges, since limits are for the whole command.
+    with backend.share(budget) as call, backend.share(spending) as count:
+        for chosen, judge in zip(judging.models, judges, strict=True):
+            # Two commands with the same judge would pay for the same leaves.
+            what = f"asking {judge.name} about {run}"
+            with lock_folder(progress_folder(run, judge.name), what=what):
+                if judging.cascade is not None and judge is not judges[0]:
+                    threshold = judging.settings.judge.leaf_threshold
+                    copy_clear_scores(
+                        run, judges[0].name, judge.name, threshold=threshold, band=judging.cascade
                     )
-            elif not read_judges(run).of(judge.name):
-                record_judge(run, judge_entry(judge, datetime.now(UTC)))
-        wanted = sum(before.values())
-        left = sum(count_open(judge).values())
-        yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
+                before = count_open(judge)
+                if before:
+                    with watching(judge.name) as listener:
+                        _ask(
+                            run,
+                            judge,
+                            chosen,
+                            {name: units[name] for name in before},
+                            evidence,
+                            judging,
+                            listener,
+                            backend,
+                            spending,
+                            before,
+                            call,
+                            count,
+                        )
+                elif not read_judges(run).of(judge.name):
+                    record_judge(run, judge_entry(judge, datetime.now(UTC)))
+            wanted = sum(before.values())
+            left = sum(count_open(judge).values())
+            yield JudgedBy(judge.name, wanted, wanted - left, spending.over() if left else None)
 
 
 def _refuse_functions(models: Sequence[Model]) -> None:
@@ -239,8 +244,13 @@ def _ask(
     backend: Backend,
     spending: Spending,
     leaves: Mapping[str, int],
+    call: Call,
+    count: Call,
 ) -> None:
-    """Let the judge score the units: in this process, or in leases elsewhere."""
+    """Let the judge score the units: in this process, or in leases elsewhere.
+
+    `call` and `count` call the budget and the spending that all judges of a command share.
+    """
     progress = progress_folder(run, judge.name)
     command = Command(
         started=datetime.now(UTC),
@@ -253,16 +263,15 @@ def _ask(
     begin_progress(progress, command)
     record_judge(run, judge_entry(judge, command.started))
     logs = judging_folder(run, judge.name)
-    asked = judging.settings.budget
-    budget = SharedBudget(connections=asked.max_connections, places=backend.places, rpm=asked.rpm)
     tasks = _by_task(units)
     expected = {task: float(sum(leaves[name] for name in names)) for task, names in tasks.items()}
-    tick = partial(report_progress, progress, listener)
-    with (
-        explain_failure(partial(_safe, run)),
-        backend.share(budget) as call,
-        backend.share(spending) as count,
-    ):
+
+    def tick() -> None:
+        # What counts for workers may be in another process, and be lost with it.
+        spending.agree(count("agree", spending.agree(0.0)))
+        report_progress(progress, listener)
+
+    with explain_failure(partial(_safe, run)):
         make = partial(RunPart, logs=logs, progress=progress, command=command, budget=call)
         work: WorkFunction
         if evidence is not None:
@@ -277,6 +286,7 @@ def _ask(
             at_once=count_parallel(len(tasks), judging.settings, backend),
             tick=tick,
         )
+        tick()
 
 
 def _safe(run: StorePath) -> str:
@@ -423,6 +433,7 @@ def _judge(
         silence_engine()
         if not batch:
             judge.model.config.max_connections = share.connections
+            spending.turn = share.take_turn
         logs = inspect_eval(
             judge_task(
                 run=str(run),

@@ -14,10 +14,11 @@ from gta_bench.errors import EnvironmentProblem
 
 # A lease's log is rewritten as its units finish, so it must not become too long.
 UNITS_PER_LEASE = 256
-# A lease has at most this part of what each worker would get if the rest were divided evenly.
+# A lease has at most this part of the time that is left if all workers end together.
 PART = 1 / 3
-# Seconds that a warm worker needs to start an evaluation, as assumed on every machine.
-START = 0.2
+# Seconds that a lease costs a warm worker beside its units, as assumed on every machine: the start
+# and the end of an evaluation, and cores that rest while the last units wait for a model.
+START = 0.5
 # At most this part of a worker's time is spent on starting evaluations.
 MOST_STARTING = 0.05
 # The least tasks of a lease while no lease is done, as if a task took a second.
@@ -167,22 +168,31 @@ class LeaseTable(Generic[LeaseType]):
 
     def _choose(self) -> tuple[str, ...]:
         """Remove the tasks of the next lease from those that are left."""
-        even = self._rest / self._places
+        pace = fmean(self._pace) if any(self._pace) else None
+        even = (self._rest + self._count_running(pace)) / self._places
         share = even if self._places == 1 else PART * even
-        if any(self._pace):
-            least = START / MOST_STARTING / fmean(self._pace)
+        if pace is not None:
+            least = START / MOST_STARTING / pace
         else:
-            least = min(even, TASKS_AT_FIRST * self._rest / len(self._left))
+            least = TASKS_AT_FIRST * self._rest / len(self._left)
+        # Crumbs would cost more to start than they even out.
+        most = even if even < 1.5 * least else max(share, least)
         chosen: list[str] = []
         taken = 0.0
         while self._left and len(chosen) < self._most:
-            if chosen and taken + self._expected[self._left[0]] > max(share, least):
+            if chosen and taken + self._expected[self._left[0]] > most:
                 break
             task = self._left.popleft()
             chosen.append(task)
             taken += self._expected[task]
         self._rest -= taken
         return tuple(chosen)
+
+    def _count_running(self, pace: float | None) -> float:
+        """Return the expected time of what workers have not done yet of their leases."""
+        # Of an unknown pace, nothing is done.
+        now, each = self._clock(), 0.0 if pace is None else 1 / pace
+        return sum(max(0.0, one.seconds - each * (now - one.since)) for one in self._taken.values())
 
 
 def count_loss(before: int) -> int:

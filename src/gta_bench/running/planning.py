@@ -32,13 +32,19 @@ from gta_bench.records.run import (
     RunSpec,
 )
 from gta_bench.records.tape import TapeMode, TapeUse
+from gta_bench.records.tool_servers import ServerPin
+from gta_bench.records.tools import ALL_TOOLS
 from gta_bench.running.shards import Listener
+from gta_bench.running.stopping import run_apart
 from gta_bench.running.system_run import Resources, describe_system, plan_run, read_dataset
 from gta_bench.runs.store import RemotePath, StorePath, store_path
 from gta_bench.serving.choice import LOCAL
+from gta_bench.serving.tool_servers import choose_servers
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import choose_similarity
 from gta_bench.tape.storage import tape_use
+from gta_bench.tasks.run_tools import list_servers, pin_tools
+from gta_bench.tools.offering import find_server, list_own_tools
 
 # A local folder or file, or an address such as s3://bucket/x.
 Folder = str | Path | RemotePath
@@ -60,6 +66,7 @@ class SystemOptions(TypedDict, total=False):
     max_turns: _Count
     max_calls: _Count
     tools: str
+    tool_servers: Sequence[str]
     tape: Folder | None
     tape_mode: _TapeMode | None
     controls: Sequence[str]
@@ -100,6 +107,7 @@ DEFAULTS: Final[RunOptions] = {
     "max_turns": DEFAULT_TURNS,
     "max_calls": DEFAULT_CALLS,
     "tools": LOCAL,
+    "tool_servers": (),
     "tape": None,
     "tape_mode": None,
     "controls": (),
@@ -211,6 +219,12 @@ def plan_runs(
     root = dataset_root(getattr(settings.data, dataset), settings.datasets)
     loaded = read_dataset(dataset, root)
     chosen = choose_tasks(loaded, tasks)
+    tape = None if use is None else find_tape(options)
+    servers = [] if mode == "step" else _list_servers(loaded, chosen, options["tool_servers"])
+    if servers and (use is None or use.mode != "replay"):
+        settings = choose_servers(settings, servers)
+    pins = run_apart(pin_tools(servers, settings, use, tape)) if servers else {}
+    _check_server_tools(loaded, chosen, pins)
     agent = options["agent"]
     own = None if isinstance(agent, str) else make_own_agent(agent)
     name = own.name if own is not None else str(agent)
@@ -220,7 +234,7 @@ def plan_runs(
             data=root,
             settings=settings,
             model=model,
-            tape=None if use is None else find_tape(options),
+            tape=tape,
             agent=own,
             harness=harness,
         )
@@ -237,9 +251,33 @@ def plan_runs(
             control_seed=options["control_seed"],
             judges=judges,
             similarity=choose_similarity(settings.scoring),
+            tool_servers=tuple(options["tool_servers"]),
+            server_pins=pins,
         )
         runs.append(PlannedRun(out, plan_run(spec, resources, loaded, out=out), resources))
     return runs, loaded
+
+
+def _list_servers(dataset: Dataset, tasks: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Return the tool servers that the tasks or the run name."""
+    lists = (list_own_tools(dataset, dataset.tasks[task]) for task in tasks)
+    return list(dict.fromkeys([*more, *(name for one in lists for name in list_servers(one))]))
+
+
+def _check_server_tools(
+    dataset: Dataset, tasks: Sequence[str], pins: Mapping[str, ServerPin]
+) -> None:
+    """Raise UsageError for a task that names a tool which its server does not have."""
+    for task in tasks if pins else ():
+        for name, spec in list_own_tools(dataset, dataset.tasks[task]).items():
+            server = find_server(name, spec)
+            if server is None or name.endswith(ALL_TOOLS) or name in pins[server].tools:
+                continue
+            known = sorted(pins[server].tools)
+            raise UsageError(
+                f"Task {task!r} names the tool {name!r}, but the tool server {server!r} has none "
+                f"of that name{suggest_name(name, known)} It has: {', '.join(known)}."
+            )
 
 
 def plan_own_run(
@@ -368,9 +406,10 @@ def find_version(kind: HarnessKind, target: str) -> str | None:
 
 
 def _check_step_mode(options: SystemOptions, harness: Harness | None) -> None:
-    if not uses_own_tools(options):
+    if not uses_own_tools(options) or options["tool_servers"]:
         raise UsageError(
-            "--tools, --tape and --control need --mode end-to-end: step mode calls no tools."
+            "--tools, --tool-server, --tape and --control need --mode end-to-end: step mode calls "
+            "no tools."
         )
     if harness is not None and harness.kind != "bridged":
         raise UsageError(

@@ -52,6 +52,7 @@ from gta_bench.runs.logs import read_data_path
 from gta_bench.runs.requirements import read_edited
 from gta_bench.runs.store import StorePath
 from gta_bench.serving.choice import SERVER_PACKAGES, parse_tools
+from gta_bench.serving.tool_servers import plan_service
 from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import load_similarity
 from gta_bench.tape.controls import parse_controls
@@ -130,7 +131,8 @@ def plan_run(
     protect({} if harness is None else harness.secrets)
     _check_packages(spec, harness)
     folder = out if isinstance(out, Path) else None
-    check_exposure(harness, resources.settings, resources.data, out=folder)
+    served = _list_served_paths(spec, resources.settings)
+    check_exposure(harness, resources.settings, resources.data, out=folder, served=served)
     if harness is None:
         if spec.dataset == "workflow":
             from gta_bench.tasks.workflow import check_agent
@@ -154,6 +156,19 @@ def plan_run(
         shown=() if harness is None else list_shown_paths(harness),
         canaries=read_canaries(dataset.root),
     )
+
+
+def _list_served_paths(spec: RunSpec, settings: Settings) -> list[Path]:
+    """Return what the tool servers of a run can read here; a replay starts none."""
+    if spec.tape is not None and spec.tape.mode == "replay":
+        return []
+    used = {name: settings.tool_servers[name] for name in spec.server_pins}
+    return [
+        path
+        for name, server in used.items()
+        if server.command is not None
+        for path in plan_service(name, server, Path()).readable
+    ]
 
 
 def execute(
@@ -212,15 +227,10 @@ def _evaluate(
     listener: Listener | None = None,
 ) -> None:
     """Evaluate a part of the run in this process."""
-    # Read the dataset again: its files may have changed since the last run in this process.
-    if spec.dataset == "workflow":
-        from gta_bench.tasks.units import load_workflow_once
+    from gta_bench.tasks.units import forget_datasets
 
-        load_workflow_once.cache_clear()
-    else:
-        from gta_bench.tasks.units import load_atomic_once
-
-        load_atomic_once.cache_clear()
+    # The files may have changed since the last command, but not between two of its leases.
+    forget_datasets(unless=part.command)
     stated = state_run(spec, read_manifest(out).dataset_digest)
     units, paced = len(part.tasks) * spec.epochs, resources.settings.budget.rpm is not None
     with open_share(part.budget, part.name, units=units, paced=paced) as share:

@@ -17,9 +17,11 @@ from pydantic import ValidationError
 from zstandard import ZstdError
 
 from gta_bench.errors import RunError, format_count
+from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost
+from gta_bench.records.gate import GatePlan
 from gta_bench.records.judges import Floors
 from gta_bench.records.progress import (
     Command,
@@ -33,6 +35,7 @@ from gta_bench.records.scores import RunScores
 from gta_bench.records.workflow_scores import TaskScore, WorkflowScores
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.store import (
+    LOCK,
     StorePath,
     lock_folder,
     sort_by_name,
@@ -43,6 +46,7 @@ from gta_bench.runs.store import (
 MANIFEST = "run.json"
 SCORES = "scores.json"
 FLOOR = "floor.json"
+GATE = "gate.json"
 NULLS = "floor"
 LOGS = "logs"
 # The folder with the rows of a long run, and the tables in it.
@@ -121,6 +125,11 @@ def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:
                 "continue. If the agent keeps a cache or a counter, create both in a function that "
                 "you call for each run."
             )
+        if found is not None and found.name == "server_pins":
+            raise RunError(
+                f"{run} was run with other tools: {'; '.join(kept.spec.drift(manifest.spec))}. "
+                "Restore the tool server to continue the run, or choose another --out."
+            )
         if found is not None:
             mine, other = show_setting(found.mine), show_setting(found.other)
             raise RunError(
@@ -130,7 +139,8 @@ def find_run(run: StorePath, manifest: RunManifest) -> RunManifest | None:
         return kept
     if unquote(str(run)) != str(run):
         raise RunError(f"{run}: Inspect decodes % in paths. Choose another --out.")
-    if run.exists() and any(run.iterdir()):
+    # A gate writes its plan before its run begins.
+    if run.exists() and any(file.name not in (GATE, LOCK) for file in run.iterdir()):
         raise RunError(f"{run} is not empty and is not a run. Choose another --out.")
     return None
 
@@ -175,6 +185,7 @@ def read_scores(run: StorePath) -> RunScores:
     from gta_bench.runs.tables import StoredFailures, StoredUnits
 
     units = StoredUnits(run / RESULTS / UNITS)
+    units.require(scores.n, "strict_answer_total")
     failures = StoredFailures(run / RESULTS / FAILURES)
     return scores.model_copy(update={"units": units, "failures": failures})
 
@@ -190,17 +201,15 @@ def read_workflow_scores(run: StorePath) -> WorkflowScores:
     require_packages(f"Reading {run}", "duckdb", extra="report")
     from gta_bench.runs.tables import StoredFailures, StoredRows
 
-    judges = tuple(
-        judge.model_copy(
-            update={
-                "tasks": StoredRows(run / RESULTS / UNITS, TaskScore, own),
-                "failures": StoredFailures(run / RESULTS / FAILURES, own),
-            }
-        )
-        for judge in scores.judges
-        for own in ({"judge": judge.judge},)
-    )
-    return scores.model_copy(update={"judges": judges})
+    not_run = sum(unit.cause == NOT_RUN for unit in scores.unscored)
+    judges = []
+    for judge in scores.judges:
+        own = {"judge": judge.judge}
+        tasks = StoredRows(run / RESULTS / UNITS, TaskScore, own)
+        tasks.require(judge.strict.n_units - not_run, "scored")
+        failures = StoredFailures(run / RESULTS / FAILURES, own)
+        judges.append(judge.model_copy(update={"tasks": tasks, "failures": failures}))
+    return scores.model_copy(update={"judges": tuple(judges)})
 
 
 def _read_scores(run: StorePath, kind: type[RecordT]) -> RecordT:
@@ -221,6 +230,16 @@ def read_floors(run: StorePath) -> Floors:
     if not (run / FLOOR).is_file():
         return Floors()
     return read_record(run / FLOOR, Floors, f"Run `gta judge floor {run}` again.")
+
+
+def write_gate_plan(run: StorePath, plan: GatePlan) -> None:
+    """Write what a gate decides about a run, and in which order it runs the tasks."""
+    write_record(run / GATE, plan)
+
+
+def read_gate_plan(run: StorePath) -> GatePlan | None:
+    """Read what a gate decides about a run; None if the run was not begun by a gate."""
+    return read_record(run / GATE, GatePlan) if (run / GATE).is_file() else None
 
 
 def read_record(

@@ -8,7 +8,7 @@ comparisons read one row at a time. docs/reference/results.md is generated from 
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, overload
 
 import duckdb
 
+from gta_bench.errors import RunError
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.base import Record
 from gta_bench.records.failures import CauseGroup, Failure, FailureCause, FailureCount
@@ -244,24 +245,49 @@ class StoredRows(Sequence[RowT], Generic[RowT]):
         """Whether the files are on this machine, and not in a store."""
         return isinstance(self._folder, Path)
 
+    def require(self, number: int, column: str) -> None:
+        """Raise if the files do not have that many rows with a value in the column."""
+        # A column of numbers, because the records themselves take long to read.
+        counts = self._query(f"SELECT count({column}) FROM read_parquet($files) WHERE true")
+        found = sum(int(count) for (count,) in counts)
+        if found != number:
+            raise RunError(
+                f"{self._folder} has {found:,} of {number:,} rows: files were removed, added or "
+                f"changed. {self._hint()}"
+            )
+
     def files(self) -> list[str]:
         """Return the paths of the files, in the order of their rows."""
         return [str(file) for file in sort_by_name(self._folder.glob("*.parquet"))]
 
     def _select(self, what: str, then: str = "") -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query over all records."""
+        files = "read_parquet($files, filename = true, file_row_number = true)"
+        return self._query(f"SELECT {what} FROM {files} WHERE {RECORD} IS NOT NULL", then)
+
+    def _query(self, query: str, then: str = "") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query over all files; none if there are no files."""
         files = self.files()
         if not files:
             return
         chosen = "".join(f" AND {name} = ${name}" for name in self._where)
-        query = (
-            f"SELECT {what} FROM read_parquet($files, filename = true, file_row_number = true)"
-            f" WHERE {RECORD} IS NOT NULL{chosen} {then}"
-        )
-        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
-            found = connection.execute(query, {"files": files, **self._where})
+        with self._connect() as connection:
+            found = connection.execute(f"{query}{chosen} {then}", {"files": files, **self._where})
             while rows := found.fetchmany(READ_ROWS):
                 yield from rows
+
+    @contextmanager
+    def _connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Connect to a database, and say what to do if a file cannot be read."""
+        try:
+            with explain_store_errors(self._folder), connect_database(self._folder) as connection:
+                yield connection
+        except (duckdb.InvalidInputException, duckdb.IOException) as exc:
+            reason = str(exc).partition("\n")[0]
+            raise RunError(f"{self._folder}: {reason}. {self._hint()}") from exc
+
+    def _hint(self) -> str:
+        return f"Run `gta score {self._folder.parent.parent}` again."
 
 
 class StoredUnits(StoredRows[UnitScore]):
@@ -271,7 +297,7 @@ class StoredUnits(StoredRows[UnitScore]):
         super().__init__(folder, UnitScore)
 
     def read_counts(self, *, categories: bool) -> Iterator[CountBlock]:
-        """Yield the strict counts of one file after the other."""
+        """Yield the strict counts of one file after the other, if it has any."""
         columns = {"task": "task", "epoch": "epoch"} | {name: f"strict_{name}" for name in COUNTS}
         parts = [(one, part) for one in get_args(Category) for part in CategoryCounts.model_fields]
         if categories:  # no column has these
@@ -281,9 +307,11 @@ class StoredUnits(StoredRows[UnitScore]):
             }
         what = ", ".join(f"{value} AS {name}" for name, value in columns.items())
         query = f"SELECT {what} FROM read_parquet($file) WHERE {RECORD} IS NOT NULL"
-        with explain_store_errors(self._folder), connect_database(self._folder) as connection:
+        with self._connect() as connection:
             for file in self.files():
                 found = connection.execute(query, {"file": file}).fetchnumpy()
+                if not len(found["task"]):  # no unit in this file has a score
+                    continue
                 counts = SimpleNamespace(**{name: found[name] for name in COUNTS})
                 if categories:
                     counts.categories = {

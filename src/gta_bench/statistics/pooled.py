@@ -314,4 +314,8 @@ def _all_succeed(good: int, n: int, k: int) -> float:
     """Return the probability that `k` runs drawn from `n` are all good."""
     if k > n:
         raise ValueError(f"cannot draw {k} runs of a task from {n}")
-    return math.comb(good, k) / math.comb(n, k)
+    if good < k:
+        return 0.0
+    # Not by binomials, which have thousands of digits where a task was run thousands of times.
+    drawn = np.arange(k)
+    return float(np.prod((good - drawn) / (n - drawn)))

@@ -182,6 +182,7 @@ async def judge_and_store(
         pictures=source.picture,
         keep=keep,
         stop=spending.over,
+        turn=spending.turn,
     )
 
 
