@@ -117,6 +117,21 @@ def test_a_baseline_stands_for_its_run(runs: Path, tmp_path: Path) -> None:
     assert "is a baseline of the metric 'root_sr', not of 'leaf_sr'" in str(other.exception)
 
 
+def test_tasks_that_new_leaves_out_cannot_make_it_green(runs: Path, tmp_path: Path) -> None:
+    options = ("--data", runs / "tasks", "--tasks", "8:20", "--out", tmp_path / "rest")
+    assert gta("import", "folder", runs / "results-b8", *options).exit_code == 0
+    assert gta("score", tmp_path / "rest").exit_code == 0
+    asked = (str(runs / "a"), str(tmp_path / "rest"), "--margin", "23")
+    code, said = run_gate(*asked)
+    assert (code, said.startswith("8 tasks of ")) == (2, True)
+    assert said.endswith("with --common.")
+    decided = gta("gate", *asked, "--common")
+    assert decided.exit_code == 0
+    assert "12 tasks that both runs have (8 left out)" in decided.stdout
+    # More tasks than BASE has hide nothing.
+    assert gta("gate", tmp_path / "rest", runs / "b0", "--margin", "23").exit_code == 0
+
+
 def test_a_baseline_of_an_unfinished_run_says_so(runs: Path, tmp_path: Path) -> None:
     run, file = tmp_path / "part", tmp_path / "baseline.json"
     shutil.copytree(runs / "b8", run)

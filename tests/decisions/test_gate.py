@@ -1,13 +1,16 @@
 """The gate on outcomes with known flips: decisions, flaky leaves, missing scores, refusals."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from gta_bench.decisions.gate import choose_metric, decide_gate, format_baseline
 from gta_bench.decisions.gate_tables import (
-    FLIPS_IN_MARKDOWN,
+    LONGEST_MARKDOWN,
+    TASKS_IN_MARKDOWN,
     format_gate_junit,
     format_gate_markdown,
     list_remarks,
@@ -259,12 +262,86 @@ def test_single_tasks_fail_in_junit_only_if_the_system_got_worse() -> None:
 def test_markdown_is_short_enough_for_a_comment() -> None:
     base = passing(*[1] * 229)
     text = format_gate_markdown(decide_gate(base, newer(passing(*[0] * 229))), show)
-    assert f"And {229 - FLIPS_IN_MARKDOWN} more." in text
+    assert f"And {229 - TASKS_IN_MARKDOWN} more tasks." in text
     assert len(text.encode()) < 64 * 1024
     assert text.startswith("<!-- gta-bench:gate -->\n## Gate: worse\n")
-    assert "| 7 | - | 100.0 | 0.0 | unknown | `gta view runs/b --task 7` |" in text
+    assert "| 7 | 100.0 | 0.0 | - | `gta view runs/b --task 7` |" in text
     link = format_gate_markdown(decide_gate(base, newer(passing(*[0] * 229))), lambda _: "r.html#x")
     assert "| [open](r.html#x) |" in link
+
+
+def test_markdown_has_one_row_for_each_task_with_its_leaves() -> None:
+    leaves: Leaves = {"0": {"sums": (8.0, 3.0), "text": (9.0, 9.0)}, "1": {"new": (0.0, 0.0)}}
+    now: Leaves = {"0": {"sums": (2.0, 2.0), "text": (1.0, 1.0)}, "1": {"new": (9.0, 0.0)}}
+    base, new = (
+        outcomes((1.0, 0.0), (1.0, 1.0), leaves=leaves),
+        newer(outcomes((0.0, 0.0), (1.0, 1.0), leaves=now)),
+    )
+    text = format_gate_markdown(decide_gate(base, new), lambda _: "r.html#x")
+    worse = "| 0 | 50.0 | 0.0 | flaky | text, sums (50 to 0 %, flaky in BASE) | [open](r.html#x) |"
+    assert worse in text
+    assert "| 1 | same | same | - | new (0 to 50 %) | [open](r.html#x) |" in text
+
+
+def test_names_can_neither_begin_a_line_nor_markup() -> None:
+    evil = "x\n::error::owned\n## Gate: not worse <img src=x> [a](b) `c` | d"
+    base, new = (
+        passing(1, 1, leaves={"0": {evil: (9.0,)}}),
+        passing(0, 1, leaves={"0": {evil: (1.0,)}}),
+    )
+    gate = decide_gate(base, newer(new)).model_copy(
+        update={"left_out": (evil,), "missing": (evil,), "decision": None}
+    )
+    text = format_gate_markdown(gate, lambda flip: f"gta view {evil} --task 0")
+    said = [state_decision(gate), *list_remarks(gate), *text.splitlines()]
+    assert not any("\n" in one for one in said)
+    assert not any(one.startswith(("::", "## Gate: not worse")) for one in said)
+    shown = "x ::error::owned ## Gate: not worse \\<img src=x\\> \\[a\\](b) \\`c\\`"
+    assert f"| {shown} \\| d |" in text
+    assert f"- left out, not the same in both runs: {shown} | d" in text
+    assert "`` gta view x ::error" in text
+
+
+def test_markdown_with_long_names_is_short_enough_for_a_comment() -> None:
+    names = {f"{number} {'x' * 200}": (9.0,) for number in range(8)}
+    failed: dict[str, Repeats] = dict.fromkeys(names, (1.0,))
+    base = passing(*[1] * 90, leaves={str(task): {**names} for task in range(90)})
+    new = passing(*[0] * 90, leaves={str(task): failed for task in range(90)})
+    text = format_gate_markdown(decide_gate(base, newer(new)), show)
+    assert 20_000 < len(text.encode()) <= LONGEST_MARKDOWN
+    assert "And 65 more tasks." in text
+
+
+def test_a_leaf_that_got_better_in_a_task_that_got_worse_does_not_hide_that() -> None:
+    base = passing(1, leaves={"0": {"a": (9.0,), "b": (1.0,)}})
+    new = passing(0, leaves={"0": {"a": (1.0,), "b": (9.0,)}})
+    better = format_gate_markdown(decide_gate(base, newer(new)), show).split("got better")[1]
+    assert "| 0 | 100.0 | 0.0 | b |" in better
+
+
+def test_the_sentence_says_that_tasks_were_left_out() -> None:
+    gate = decide_gate(passing(1, 1, 1), newer(passing(1, 1)))
+    assert "in Root SR over 2 tasks that both runs have (1 left out) is shown" in state_decision(
+        gate
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"values": [-5.0]},
+        {"values": [7.0]},
+        {"values": [float("nan")]},
+        {"values": [1.0, 1.0]},
+        {"leaves": {"a": [11.0]}},
+        {"task": "1"},
+    ],
+)
+def test_a_baseline_that_was_edited_into_nonsense_is_refused(changes: dict[str, Any]) -> None:
+    stored = json.loads(format_baseline(passing(1, 0)))
+    stored["tasks"][0].update(changes)
+    with pytest.raises(ValidationError):
+        RunOutcomes.model_validate(stored)
 
 
 def test_no_error_has_an_exit_code_of_the_gate() -> None:

@@ -5,14 +5,21 @@ task.
 """
 
 from math import sqrt
+from statistics import fmean
 
 import pytest
 
 from gta_bench.records.gate import GateDecision
-from tests.statistics.gate_simulation import KINDS, decide_often, decide_once, simulate_drops
+from tests.statistics.gate_simulation import (
+    KINDS,
+    decide_often,
+    decide_once,
+    simulate_drops,
+    simulate_running,
+)
 
 pytestmark = pytest.mark.measure
-NULLS, POWERS = 10_000, 2000
+NULLS, POWERS, RUNS = 10_000, 2000, 500
 MOST = 0.05 + 3.5 * sqrt(0.05 * 0.95 / NULLS)
 MARGIN = 0.1
 # The true drop, and what must not be decided then.
@@ -33,6 +40,35 @@ def test_neither_decision_is_wrong_more_often_than_announced(kind: str) -> None:
                 line.append(f"{wrong}: {100 * rates[0]:.2f} {100 * rates[1]:.2f}")
                 assert max(rates) <= MOST, (kind, repeats, tasks, wrong, rates)
             print("  ".join(line))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_workers_and_a_resumed_command_make_no_more_errors(kind: str) -> None:
+    """Tasks that fail take five times as long as those that pass, or a fifth."""
+    for tasks in (20, 60):
+        for slow in (5.0, 0.2):
+            line = [f"{kind:8} {tasks:4} {slow:g}"]
+            for drop, wrong in ERRORS:
+                found = simulate_running(
+                    kind, tasks=tasks, drop=drop, datasets=NULLS, margin=MARGIN, slow=slow
+                )
+                rates = [own.count(wrong) / NULLS for own in (found.decided, found.naive)]
+                line.append(f"{wrong}: {100 * rates[0]:.2f} {100 * rates[1]:.2f}")
+                line.append(f"used {fmean(found.used):.1f} started {fmean(found.started):.1f}")
+                line.append(f"killed {100 * found.killed / NULLS:.0f} %")
+                assert rates[0] <= MOST, (kind, tasks, slow, wrong, rates)
+            print("  ".join(line))
+
+
+def test_how_many_tasks_a_gate_runs() -> None:
+    for tasks in (20, 30, 60, 132):
+        for drop in (0.0, 0.1, 0.2, 0.3):
+            found = simulate_running(
+                "alike", tasks=tasks, drop=drop, datasets=RUNS, margin=MARGIN, slow=1.0
+            )
+            shares = [100 * found.decided.count(word) / RUNS for word in ("worse", "not worse")]
+            mean = fmean(found.used)
+            print(f"{tasks:4} {100 * drop:4.0f}: {shares[0]:5.1f} {shares[1]:5.1f} used {mean:.1f}")
 
 
 @pytest.mark.parametrize("repeats", [(1, 1), (3, 3)])

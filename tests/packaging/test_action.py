@@ -24,22 +24,32 @@ def test_the_file_follows_the_schema_and_has_no_known_weakness() -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A `gta` that prints, writes its summary and ends with a code, beside the real programs."""
-    program = tmp_path / "bin" / "gta"
-    program.parent.mkdir()
-    program.write_text(
-        '#!/bin/bash\necho "$@"\nif [ "$CODE" != 2 ]; then\n'
+    (tmp_path / "bin").mkdir()
+    write_program(
+        tmp_path / "bin" / "gta",
+        'printf "%s|" "$@"\necho\nif [ "$CODE" != 2 ]; then\n'
         'while [ "$1" != --markdown ]; do shift; done\n'
-        'mkdir -p "$(dirname "$2")"\necho "## Gate" > "$2"\nfi\nexit "$CODE"\n'
+        'mkdir -p "$(dirname "$2")"\necho "## Gate" > "$2"\nfi\nexit "$CODE"\n',
     )
-    program.chmod(0o755)
     return tmp_path
 
 
-def do_step(place: Path, code: int, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the last step as GitHub does, with `inputs` as its environment."""
-    step = load(ACTION)["runs"]["steps"][-1]
-    assert {*step["env"]} == {"BASE", "NEW", "OPTIONS", "FAIL_ON", "FOLDER"}
-    defaults = {"BASE": "my base.json", "NEW": "runs/new", "OPTIONS": "", "FAIL_ON": "worse"}
+def write_program(file: Path, script: str) -> None:
+    file.write_text(f"#!/bin/bash\n{script}")
+    file.chmod(0o755)
+
+
+GATE = {"BASE": "my base.json", "NEW": "runs/new", "OPTIONS": "", "FAIL_ON": "worse"}
+COMMENT = {"GH_TOKEN": "t", "NUMBER": "7", "GITHUB_REPOSITORY": "me/agent"}
+
+
+def do_step(
+    place: Path, code: int, defaults: dict[str, str] = GATE, **inputs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a step as GitHub does, with `inputs` as its environment."""
+    name = "Gate" if defaults is GATE else "Comment"
+    (step,) = (one for one in load(ACTION)["runs"]["steps"] if one["name"] == name)
+    assert {*step["env"]} == {*defaults, "FOLDER"} - {"GITHUB_REPOSITORY"}
     script = place / "step.sh"
     script.write_text(step["run"])
     return subprocess.run(
@@ -76,10 +86,48 @@ def test_every_exit_code_has_its_outcome(
 ) -> None:
     ran = do_step(place, code, FAIL_ON=fail_on, OPTIONS="--margin 15  --sequential")
     assert ran.returncode == ends, ran.stdout + ran.stderr
-    assert ran.stdout.startswith("gate my base.json runs/new --margin 15 --sequential --junit out/")
+    assert "\ngate|my base.json|runs/new|--junit|out/gta-gate.xml|" in ran.stdout
+    assert "|out/gta-gate.html|--margin|15|--sequential|\n" in ran.stdout
     assert (place / "output").read_text() == f"decision={decision}\nexit-code={code}\n"
     assert (place / "summary").read_text() == "## Gate\n"
     assert ("::error" in ran.stdout) == (ends != 0)
+
+
+def test_options_are_quoted_as_in_a_shell_and_an_open_quote_fails(place: Path) -> None:
+    run = "--run --\n workflow --harness \"my agent {task_file} '$HOME'\""
+    ran = do_step(place, 0, OPTIONS=run)
+    assert "|--run|--|workflow|--harness|my agent {task_file} '$HOME'|\n" in ran.stdout
+    broken = do_step(place, 0, OPTIONS='--harness "my agent')
+    assert broken.returncode != 0
+    assert "gate|" not in broken.stdout
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("", "api|--method|POST|repos/me/agent/issues/7/comments|"),
+        ("31\n12\n", "api|--method|PATCH|repos/me/agent/issues/comments/31|"),
+    ],
+)
+def test_the_comment_is_written_once_and_then_replaced(place: Path, known: str, said: str) -> None:
+    (place / "out").mkdir()
+    write_program(place / "bin" / "gh", f'printf "%s|" "$@" >> calls\nprintf "{known}"\n')
+    assert do_step(place, 0, COMMENT).stdout == "", "there is nothing to say"
+    (place / "out" / "gta-gate.md").write_text("<!-- gta-bench:gate -->\n## Gate\n")
+    ran = do_step(place, 0, COMMENT)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    calls = (place / "calls").read_text()
+    assert calls.startswith("api|--paginate|repos/me/agent/issues/7/comments|--jq|")
+    assert calls.endswith(f"{said}-F|body=@out/gta-gate.md|")
+
+
+def test_a_token_that_may_not_comment_does_not_fail_the_job(place: Path) -> None:
+    write_program(place / "bin" / "gh", "exit 1\n")
+    (place / "out").mkdir()
+    (place / "out" / "gta-gate.md").write_text("## Gate\n")
+    ran = do_step(place, 0, COMMENT)
+    assert ran.returncode == 0
+    assert "::warning title=gta gate::No comment was written" in ran.stdout
 
 
 def test_a_refused_command_and_a_wrong_input_fail(place: Path) -> None:
@@ -91,10 +139,27 @@ def test_a_refused_command_and_a_wrong_input_fail(place: Path) -> None:
     assert "choose worse or undecided" in wrong.stdout
 
 
+def test_what_the_gate_prints_is_no_command_of_the_workflow(place: Path) -> None:
+    write_program(place / "bin" / "gta", "printf '::error::owned'\nexit 10\n")
+    first, printed, after, *_ = do_step(place, 10).stdout.splitlines()
+    word = first.removeprefix("::stop-commands::")
+    assert len(word) == 32
+    assert (printed, after) == ("::error::owned", f"::{word}::")
+    assert do_step(place, 10).stdout.splitlines()[0] != first
+
+
+def test_files_of_an_earlier_job_are_not_shown_again(place: Path) -> None:
+    assert do_step(place, 0).returncode == 0
+    (place / "summary").unlink()
+    assert do_step(place, 2).returncode == 2
+    assert not (place / "summary").exists()
+    assert not (place / "out" / "gta-gate.md").exists()
+
+
 def test_the_installed_gta_takes_the_options_of_the_step(place: Path) -> None:
     """Two baselines, so that no run is needed; only the page of a run is not written."""
     (place / "bin" / "gta").write_text(
-        f'#!/bin/bash\nexec {sys.executable} -m gta_bench "${{@:1:$#-2}}"\n'
+        f'#!/bin/bash\nexec {sys.executable} -m gta_bench "${{@:1:7}}"\n'
     )
     for name, passed in (("base.json", [1] * 20), ("new.json", [0] * 8 + [1] * 12)):
         (place / name).write_text(passing(*passed, name=name).model_dump_json())

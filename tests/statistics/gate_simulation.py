@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gta_bench.records.gate import GateDecision
-from gta_bench.statistics.gate import bet_against, decide_fixed
+from gta_bench.statistics.gate import (
+    bet_against,
+    decide_bounded,
+    decide_fixed,
+    decide_sequential,
+    find_next_look,
+)
 
 ALPHA = 0.05
 _Array = npt.NDArray[np.float64]
@@ -71,6 +77,118 @@ def simulate_drops(
     )
     found: _Array = random.permuted(base - new, axis=1)
     return found
+
+
+class RunningRates(NamedTuple):
+    """How a decision was made in simulated commands that run NEW.
+
+    `decided` looks at the beginning of the random order, `naive` at tasks as they finish.
+    """
+
+    decided: list[GateDecision]
+    naive: list[GateDecision]
+    used: list[int]
+    started: list[int]
+    killed: int
+
+
+def simulate_running(
+    kind: str, *, tasks: int, drop: float, datasets: int, margin: float, slow: float
+) -> RunningRates:
+    """Run NEW with two workers, a kill and a resumed command, looking as the gate does.
+
+    A task that fails takes `slow` times as long as one that passes. The kill comes at any time; the
+    tasks that run then are lost and run again, with another outcome.
+    """
+    random = np.random.default_rng([30, tasks, round(1000 * drop), len(kind), round(100 * slow)])
+    chances = KINDS[kind]((datasets, tasks), drop, random)
+    order = random.permuted(np.tile(np.arange(tasks), (datasets, 1)), axis=1)
+    sides = [np.take_along_axis(side, order, axis=1) for side in chances]
+    base = random.binomial(1, sides[0])
+    tries = random.binomial(1, np.stack([sides[1]] * 3, axis=2))
+    seconds = random.exponential(np.where(tries == 1, 1.0, slow))
+    kills = random.uniform(0, seconds[:, :, 0].sum(axis=1) / 2)
+    rows = [
+        _RunningRow(*one, margin=margin)
+        for one in zip(base.tolist(), tries.tolist(), seconds.tolist(), kills.tolist(), strict=True)
+    ]
+    decided = [row.run() for row in rows]
+    finished = [[row.drops[task] for task in row.finished] for row in rows]
+    return RunningRates(
+        decided=decided,
+        # Where BASE passes nothing, NEW cannot be worse, and no task is run.
+        naive=[
+            decide_sequential(drops, margin=margin).decision if drops else word
+            for word, drops in zip(decided, finished, strict=True)
+        ],
+        used=[row.used for row in rows],
+        started=[sum(row.attempts) for row in rows],
+        killed=sum(max(row.attempts) > 1 for row in rows),
+    )
+
+
+class _RunningRow:
+    """One NEW: the tasks are numbered in the random order of the gate."""
+
+    def __init__(
+        self,
+        base: list[int],
+        tries: list[list[int]],
+        seconds: list[list[float]],
+        kill: float,
+        *,
+        margin: float,
+    ) -> None:
+        self.base, self.tries, self.seconds, self.margin = base, tries, seconds, margin
+        self.kill: float | None = kill
+        self.drops: dict[int, int] = {}
+        self.finished: list[int] = []
+        self.attempts = [0] * len(base)
+        self.now = 0.0
+        self.used = 0
+
+    def run(self) -> GateDecision:
+        """Return the decision, which must be that of the whole order."""
+        while True:
+            every = range(len(self.base))
+            scored = next((task for task in every if task not in self.drops), len(every))
+            ends = [
+                (self.drops[task], self.drops[task]) if task < scored else (one - 1, one)
+                for task, one in enumerate(self.base)
+            ]
+            test = decide_bounded(ends, margin=self.margin)
+            upto = find_next_look(test, scored=scored, at_once=2)
+            if upto is None:
+                break
+            self._play([task for task in every[:upto] if task not in self.drops])
+        assert test.decision is not None
+        seen = [self.drops[task] for task in every[:scored]]
+        rest = [self.base[task] - self.tries[task][0] for task in every[scored:]]
+        assert decide_sequential(seen + rest, margin=self.margin).decision == test.decision
+        self.used = min(test.used, scored)
+        return test.decision
+
+    def _play(self, waiting: list[int]) -> None:
+        """Two workers take tasks in order; a kill ends both, and the next command looks again."""
+        free = [self.now, self.now]
+        ends: list[tuple[float, int]] = []
+        for task in waiting:
+            begins = min(free)
+            if self.kill is not None and begins >= self.kill:
+                break
+            attempt = self.attempts[task]
+            self.attempts[task] += 1
+            end = begins + self.seconds[task][attempt]
+            free[free.index(begins)] = end
+            ends.append((end, task))
+        for end, task in sorted(ends):
+            if self.kill is None or end <= self.kill:
+                self.drops[task] = self.base[task] - self.tries[task][self.attempts[task] - 1]
+                self.finished.append(task)
+        last = max([self.now, *(end for end, _ in ends)])
+        if self.kill is not None and last > self.kill:
+            last, self.kill = self.kill, None
+        self.now = last
 
 
 @lru_cache(maxsize=200_000)

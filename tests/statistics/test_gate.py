@@ -10,9 +10,11 @@ from scipy.stats import binom  # type: ignore[import-untyped]
 
 from gta_bench.statistics.gate import (
     bet_against,
+    decide_bounded,
     decide_fixed,
     decide_sequential,
     find_lower_bound,
+    find_next_look,
     find_p_value,
     shuffle_tasks,
 )
@@ -21,6 +23,7 @@ from tests.statistics.gate_simulation import (
     decide_often,
     decide_once,
     simulate_drops,
+    simulate_running,
 )
 
 DROPS = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1 / 3, 1.0]), min_size=1, max_size=30)
@@ -107,6 +110,28 @@ def test_false_alarms_and_false_passes_stay_below_five_percent(kind: str) -> Non
         for found in (decide_once(drops, 0.1), decide_often(drops, 0.1)[0]):
             rate = sum(one == wrong for one in found) / datasets
             assert rate <= 0.05 + 3.5 * sqrt(0.05 * 0.95 / datasets)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gate_that_runs_new_decides_by_the_order_whatever_finishes_first(kind: str) -> None:
+    """A short form of tests/measure/test_gate.py; the simulation checks every single decision."""
+    found = simulate_running(kind, tasks=20, drop=0.0, datasets=200, margin=0.1, slow=5.0)
+    assert found.decided.count("worse") <= 10
+    assert found.killed > 50
+    assert all(used <= started for used, started in zip(found.used, found.started, strict=True))
+
+
+def test_the_next_look_is_where_the_fewest_tasks_could_decide() -> None:
+    nothing = decide_bounded([(0.0, 1.0)] * 60, margin=0.1)
+    assert (nothing.decision, find_next_look(nothing, scored=0)) == (None, 6)
+    assert find_next_look(nothing, scored=0, at_once=8) == 8
+    same = decide_bounded([(0.0, 0.0)] * 37 + [(0.0, 1.0)] * 23, margin=0.1)
+    assert find_next_look(same, scored=37) == 38
+    few = decide_bounded([(0.0, 1.0)] * 4, margin=0.1)
+    assert (few.decision, find_next_look(few, scored=0)) == ("undecided", None)
+    lost = decide_bounded([(0.0, 1.0)] * 60, margin=0.1)
+    assert find_next_look(lost, scored=0, tried=60) is None
+    assert find_next_look(lost, scored=0, tried=20) == 21
 
 
 def test_the_simulation_decides_as_the_gate_does() -> None:

@@ -1,18 +1,21 @@
 """`gta gate`: whether a system got worse, as an exit code."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
 
 import click
 
-from gta_bench.cli.options import FOLDER, NEW_FILE, STORE_PATH, Positive, json_option
+from gta_bench.cli.options import FOLDER, NEW_FILE, Positive, json_option
 from gta_bench.cli.output import say, write_json, write_table
-from gta_bench.errors import UsageError, format_count
+from gta_bench.errors import UsageError, format_count, join_first
 from gta_bench.packages import require_packages
-from gta_bench.records.gate import GateFlip, GateResult, RunOutcomes
+from gta_bench.records.gate import GateFlip, GatePlan, GateResult, RunOutcomes
 from gta_bench.redaction import current_redactor
-from gta_bench.runs.directory import read_record
-from gta_bench.runs.store import RemotePath, StorePath, write_bytes_atomically
+from gta_bench.runs.directory import read_gate_plan, read_record
+from gta_bench.runs.store import RemotePath, StorePath, store_path, write_bytes_atomically
 
 
 class _Margin(Positive):
@@ -25,7 +28,7 @@ class _Margin(Positive):
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=STORE_PATH, metavar="BASE NEW")
+@click.argument("runs", nargs=-1, required=True, metavar="BASE NEW [-- RUN]")
 @click.option("--metric", help="Metric by name, such as root_sr.  [default: the primary one]")
 @click.option(
     "--margin",
@@ -45,6 +48,19 @@ class _Margin(Positive):
     show_default="from both runs",
     help="Seed of that random order; choose it before NEW runs.",
 )
+@click.option(
+    "--run",
+    "running",
+    is_flag=True,
+    help="First run NEW, only as far as --sequential needs. After `--`, say what to run, as for "
+    "`gta run`, but without --out. The same command again continues.",
+)
+@click.option(
+    "--common",
+    is_flag=True,
+    help="Decide over the tasks that both have, if NEW lacks some of BASE or they have changed. "
+    "Without it, that is refused: such tasks may be those that fail.",
+)
 @json_option
 @click.option("--junit", type=NEW_FILE, help="Also write JUnit XML to this file.")
 @click.option("--markdown", "page", type=NEW_FILE, help="Also write Markdown to this file.")
@@ -62,23 +78,27 @@ class _Margin(Positive):
 @click.pass_context
 def gate(
     context: click.Context,
-    runs: tuple[StorePath, ...],
+    runs: tuple[str, ...],
     metric: str | None,
     margin: float | None,
     judge: str | None,
     sequential: bool,
     seed: str | None,
+    running: bool,
+    common: bool,
     as_json: bool,
     junit: Path | None,
     page: Path | None,
     report: Path | None,
     baseline: Path | None,
 ) -> None:
-    """Decide whether NEW is worse than BASE in one metric, as a mean over their common tasks.
+    """Decide whether NEW is worse than BASE in one metric, as a mean over BASE's tasks.
 
     BASE is a run, or a file that --write-baseline has written. Not worse: a drop of the margin or
     more is ruled out. Worse: it is not, and there is a drop. Each of the two is wrong in at most
     5 % of the cases. First lists the tasks and leaves that changed.
+
+    With --run, NEW need not exist: its tasks are run in random order until it is decided.
 
     \b
     Exit codes: 0 not worse, 10 worse, 11 undecided; 2 wrong arguments or runs that cannot be
@@ -88,22 +108,86 @@ def gate(
     if baseline is not None:
         if len(runs) != 1:
             raise UsageError("A baseline is of one run: gta gate --write-baseline FILE RUN.")
-        _write_baseline(baseline, _read(runs[0], metric, judge))
+        _write_baseline(baseline, _read_base(store_path(runs[0]), metric, judge))
         return
-    if len(runs) != 2:
-        raise UsageError("The gate needs two runs, the earlier one first: gta gate BASE NEW.")
-    if seed is not None and not sequential:
-        raise UsageError("--seed is for --sequential: leave it out, or add that.")
-    from gta_bench.decisions.gate import decide_gate
+    _check(runs, sequential=sequential, seed=seed, running=running)
+    base, new = _read_base(store_path(runs[0]), metric, judge), store_path(runs[1])
+    if running:
+        from gta_bench.cli.gate_run import run_and_decide
 
-    base = _read(runs[0], metric, judge)
-    new = _read(runs[1], base.metric, base.judge, base)
-    found = decide_gate(base, new, margin=margin, sequential=sequential, seed=seed)
-    locate = _Locator(runs[1], report)
+        read = partial(_read, new, base.metric, base.judge, base)
+        found = run_and_decide(runs[2:], new, base, read, margin=margin, seed=seed)
+    else:
+        options = _Test(margin, sequential, seed, common)
+        found = _decide(base, new, options)
+    locate = _Locator(new, report)
     locate.write_report(found)
     _write_files(found, locate, junit=junit, page=page)
     _write(found, locate, as_json=as_json)
     context.exit(found.exit_code)
+
+
+def _check(runs: tuple[str, ...], *, sequential: bool, seed: str | None, running: bool) -> None:
+    """Raise UsageError for options that do not fit together."""
+    if len(runs) < 2 or (len(runs) > 2 and not running):
+        raise UsageError("The gate needs two runs, the earlier one first: gta gate BASE NEW.")
+    if running and not sequential:
+        raise UsageError(
+            "--run stops when the test is decided, which only --sequential can be before the end: "
+            "add that, or use `gta run`."
+        )
+    if seed is not None and not sequential:
+        raise UsageError("--seed is for --sequential: leave it out, or add that.")
+
+
+class _Test(NamedTuple):
+    margin: float | None
+    sequential: bool
+    seed: str | None
+    common: bool
+
+
+def _decide(base: RunOutcomes, run: StorePath, test: _Test) -> GateResult:
+    """Decide about a stored run; one that a gate began is decided by the plan of that gate."""
+    from gta_bench.decisions.gate import decide_gate
+    from gta_bench.decisions.gate_run import decide_planned, refuse_other_question
+
+    new, plan = _read(run, base.metric, base.judge, base), read_gate_plan(run)
+    if plan is not None and test.sequential:
+        refuse_other_question(plan, base, new.name, margin=test.margin, seed=test.seed)
+        return decide_planned(base, new, plan)
+    if plan is not None and not _has_all(new, plan):
+        raise UsageError(
+            f"{run} was run only as far as a sequential gate needed, so that a test of all tasks "
+            "at once would be biased: add --sequential, or finish the run with `gta run`."
+        )
+    found = decide_gate(base, new, margin=test.margin, sequential=test.sequential, seed=test.seed)
+    known = {own.task for own in base.tasks}
+    lacking = [task for task in found.left_out if task in known]
+    if lacking and not test.common:
+        raise UsageError(
+            f"{format_count(len(lacking), 'task')} of {base.name} cannot be compared, because "
+            f"{new.name} was not given them or they have changed: {join_first(lacking)}. Run them, "
+            "or decide over the tasks that both have with --common."
+        )
+    return found
+
+
+def _has_all(run: RunOutcomes, plan: GatePlan) -> bool:
+    """Whether all tasks of the plan of a gate have a score."""
+    return {own.task for own in run.tasks if None not in own.values}.issuperset(plan.tasks)
+
+
+def _read_base(run: StorePath, metric: str | None, judge: str | None) -> RunOutcomes:
+    """Read BASE, which must not be a run that a gate has stopped early."""
+    found = _read(run, metric, judge)
+    plan = None if isinstance(run, Path) and run.is_file() else read_gate_plan(run)
+    if plan is not None and not _has_all(found, plan):
+        raise UsageError(
+            f"{run} was run only as far as a sequential gate needed, so that its outcomes are "
+            "biased and lack tasks: finish it with `gta run` before it becomes a baseline."
+        )
+    return found
 
 
 def _read(
@@ -158,7 +242,7 @@ class _Locator:
             return f"gta view {self.run} --task {flip.task}{epoch}"
         from gta_bench.web.material import anchor
 
-        return f"{self.report.name}#{anchor(1, flip.task, flip.epoch)}"
+        return f"{quote(self.report.name)}#{anchor(1, flip.task, flip.epoch)}"
 
     def write_report(self, gate: GateResult) -> None:
         """Write the page, with traces and deliverables of the tasks that changed."""

@@ -70,8 +70,22 @@ def say(text: str) -> None:
 @contextmanager
 def download_bar(name: str) -> Iterator[ReportProgress]:
     """Show a bar for one download on stderr; nothing if stderr is not a terminal."""
-    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with _make_bars(columns) as bars:
+    with _show_bar(name, TextColumn(name), DownloadColumn(), TransferSpeedColumn()) as update:
+        yield update
+
+
+@contextmanager
+def count_bar(name: str) -> Iterator[ReportProgress]:
+    """Show a bar for things that are done one after another; nothing without a terminal."""
+    with _show_bar(name, TextColumn(name, markup=False), MofNCompleteColumn()) as update:
+        yield update
+
+
+@contextmanager
+def _show_bar(
+    name: str, title: ProgressColumn, *figures: ProgressColumn
+) -> Iterator[ReportProgress]:
+    with _make_bars((title, BarColumn(), *figures)) as bars:
         task = bars.add_task(name, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 

@@ -24,6 +24,7 @@ from gta_bench.records.run import RunMode, show_setting
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.estimates import Part, Parts, make_atomic_parts, make_judged_parts
 from gta_bench.statistics.gate import (
+    decide_bounded,
     decide_fixed,
     decide_sequential,
     find_lower_bound,
@@ -40,7 +41,7 @@ METRICS: Final[Mapping[RunMode, tuple[str, ...]]] = {
 USUAL_MARGIN: Final = 0.1
 
 
-class _Pair(NamedTuple):
+class TaskPair(NamedTuple):
     """A task in both runs."""
 
     base: TaskOutcomes
@@ -109,7 +110,7 @@ def read_outcomes(
                 task=task,
                 values=_find_values([parts.get((task, epoch)) for epoch in epochs], row.top),
                 leaves=_find_leaves([leaves.get((task, epoch), {}) for epoch in epochs]),
-                digest=_digest(digests.get(task)),
+                digest=digest_task(digests.get(task)),
             )
             for task in spec.tasks
         ),
@@ -142,7 +143,8 @@ def _find_leaves(units: Sequence[Mapping[str, float | None]]) -> dict[str, Repea
     return {name: tuple(unit.get(name) for unit in units) for name in names}
 
 
-def _digest(digests: TaskDigests | None) -> str | None:
+def digest_task(digests: TaskDigests | None) -> str | None:
+    """Return one digest for everything that decides the outcome of a task; None if unknown."""
     if digests is None:
         return None
     return content_digest(digests.model_dump(mode="json", exclude={"proofs"}))
@@ -155,28 +157,28 @@ def decide_gate(
     margin: float | None = None,
     sequential: bool = False,
     seed: str | None = None,
+    unused: Sequence[str] = (),
 ) -> GateResult:
     """Decide whether the second run is worse; `margin` is in points of the metric.
 
     A task without a score counts with every value that it could have: the decision is None if that
     matters. A sequential test takes the tasks in a random order, by default another one for every
-    pair of runs.
+    pair of runs. `unused` are tasks without a score at the end of that order: if the decision
+    depends on nothing else, it is undecided so far.
     """
-    if reasons := list(_find_refusals(base, new)):
-        raise RunError(f"{base.name} and {new.name} cannot be compared: {'; '.join(reasons)}.")
+    refuse_unlike(base, new)
     row = table.metric(base.metric)
-    scale = row.top * row.factor
-    points = USUAL_MARGIN * scale if margin is None else margin
-    if not 0 <= points < scale:
-        raise UsageError(f"A margin of {points:g} is not from 0 to below {scale:g} points.")
+    scale, points = find_scale(base), choose_margin(base, margin)
     seed = (seed or f"{base.created} {new.created}") if sequential else None
-    pairs, left_out = _pair_tasks(base, new)
+    pairs, left_out = pair_tasks(base, new)
     if seed is not None:
         pairs = {task: pairs[task] for task in shuffle_tasks([*pairs], seed)}
-    ends = [_bound_drop(pair) for pair in pairs.values()]
+    ends = [bound_drop(*pair) for pair in pairs.values()]
     decide = decide_fixed if seed is None else decide_sequential
-    least, most = (decide(drops, margin=points / scale) for drops in zip(*ends, strict=True))
+    test = decide_bounded(ends, margin=points / scale, decide=decide)
     low, high = (None, None) if seed is not None else _limit_drop(ends)
+    lacking = (task for task, pair in pairs.items() if _is_lacking(pair))
+    missing = tuple(task for task in lacking if task not in unused)
     means = [both for pair in pairs.values() if (both := _means(pair)) is not None]
     before, after = (scale * fmean(side) for side in zip(*means, strict=True)) if means else (0, 0)
     return GateResult(
@@ -191,20 +193,42 @@ def decide_gate(
         seed=seed,
         tasks=tuple(pairs),
         repeats=(base.spec.epochs, new.spec.epochs),
-        missing=tuple(task for task, pair in pairs.items() if _is_lacking(pair)),
+        missing=missing,
+        unused=tuple(unused),
         left_out=left_out,
         base_value=before if means else None,
         new_value=after if means else None,
         low=None if low is None else scale * low,
         high=None if high is None else scale * high,
-        p_worse=max(least.p_worse, most.p_worse),
-        p_margin=max(least.p_margin, most.p_margin),
-        used=max(least.used, most.used),
-        decision=least.decision if least.decision == most.decision else None,
+        p_worse=max(one.p_worse for one in test),
+        p_margin=max(one.p_margin for one in test),
+        used=min(test.used, len(pairs) - len(unused)),
+        decision="undecided" if test.decision is None and unused and not missing else test.decision,
         flips=_find_flips(pairs, base, scale),
         flaky=tuple(_list_flaky(pairs, base)),
         cautions=tuple(_find_cautions(base, new)),
     )
+
+
+def find_scale(run: RunOutcomes) -> float:
+    """Return the highest value of the metric, in points."""
+    row = table.metric(run.metric)
+    return row.top * row.factor
+
+
+def choose_margin(run: RunOutcomes, margin: float | None) -> float:
+    """Return the margin in points, or the usual one; raise if it is not on the metric's scale."""
+    scale = find_scale(run)
+    points = USUAL_MARGIN * scale if margin is None else margin
+    if not 0 <= points < scale:
+        raise UsageError(f"A margin of {points:g} is not from 0 to below {scale:g} points.")
+    return points
+
+
+def refuse_unlike(base: RunOutcomes, new: RunOutcomes) -> None:
+    """Raise if the outcomes of the runs do not measure the same."""
+    if reasons := list(_find_refusals(base, new)):
+        raise RunError(f"{base.name} and {new.name} cannot be compared: {'; '.join(reasons)}.")
 
 
 def _find_refusals(base: RunOutcomes, new: RunOutcomes) -> Iterator[str]:
@@ -231,21 +255,21 @@ def _find_refusals(base: RunOutcomes, new: RunOutcomes) -> Iterator[str]:
         yield f"the prompts of {base.judge} differ; judge both again"
     if base.model_copy(update={"name": new.name}) == new:
         yield "they are the same run, or copies of it; name two runs"
-    elif not _pair_tasks(base, new)[0]:
+    elif not pair_tasks(base, new)[0]:
         yield "no task with this metric is the same in both"
 
 
-def _pair_tasks(base: RunOutcomes, new: RunOutcomes) -> tuple[dict[str, _Pair], tuple[str, ...]]:
+def pair_tasks(base: RunOutcomes, new: RunOutcomes) -> tuple[dict[str, TaskPair], tuple[str, ...]]:
     """Return the tasks that ask and score the same in both, and those of only one run or changed.
 
     Tasks that have nothing to measure are neither.
     """
     one, two = ({own.task: own for own in run.tasks} for run in (base, new))
     same_data = base.dataset_digest == new.dataset_digest
-    pairs: dict[str, _Pair] = {}
+    pairs: dict[str, TaskPair] = {}
     left_out = {*one} ^ {*two}
     for task in sorted({*one} & {*two}, key=natural_order):
-        pair = _Pair(one[task], two[task])
+        pair = TaskPair(one[task], two[task])
         digests = {own.digest for own in pair} - {None}
         if not same_data and len(digests) > 1:
             left_out.add(task)
@@ -254,11 +278,11 @@ def _pair_tasks(base: RunOutcomes, new: RunOutcomes) -> tuple[dict[str, _Pair], 
     return pairs, tuple(sorted(left_out, key=natural_order))
 
 
-def _bound_drop(pair: _Pair) -> tuple[float, float]:
+def bound_drop(base: TaskOutcomes, new: TaskOutcomes) -> tuple[float, float]:
     """Return the smallest and the largest drop, whatever the repeats without a score are."""
     sides = [
         tuple(fmean(end if one is None else one for one in own.values) for end in (0.0, 1.0))
-        for own in pair
+        for own in (base, new)
     ]
     return sides[0][0] - sides[1][1], sides[0][1] - sides[1][0]
 
@@ -269,7 +293,7 @@ def _limit_drop(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return find_lower_bound(least), -find_lower_bound([-one for one in most])
 
 
-def _is_lacking(pair: _Pair) -> bool:
+def _is_lacking(pair: TaskPair) -> bool:
     return any(one is None for own in pair for one in own.values)
 
 
@@ -278,13 +302,13 @@ def _mean(values: Repeats) -> float | None:
     return fmean(known) if known else None
 
 
-def _means(pair: _Pair) -> tuple[float, float] | None:
+def _means(pair: TaskPair) -> tuple[float, float] | None:
     base, new = (_mean(own.values) for own in pair)
     return None if base is None or new is None else (base, new)
 
 
 def _find_flips(
-    pairs: Mapping[str, _Pair], base: RunOutcomes, scale: float
+    pairs: Mapping[str, TaskPair], base: RunOutcomes, scale: float
 ) -> tuple[GateFlip, ...]:
     """Return what differs: tasks first, then leaves, and of both the worst ones first."""
     found = []
@@ -330,7 +354,7 @@ def _find_steadiness(values: Repeats) -> Steadiness:
     return "flaky" if max(known) - min(known) > ROUNDING else "steady"
 
 
-def _list_flaky(pairs: Mapping[str, _Pair], base: RunOutcomes) -> Iterator[str]:
+def _list_flaky(pairs: Mapping[str, TaskPair], base: RunOutcomes) -> Iterator[str]:
     """Yield the leaves of BASE that pass in some repeats only; tasks if there are no leaves."""
     for task, pair in pairs.items():
         if not pair.base.leaves and _find_steadiness(pair.base.values) == "flaky":

@@ -1,5 +1,10 @@
-"""The gate in words: its decision as a sentence, flips as tables, Markdown and JUnit."""
+"""The gate in words: its decision as a sentence, flips as tables, Markdown and JUnit.
 
+Names come from files that others may have edited, so each text is one line, and Markdown shows
+names as they are.
+"""
+
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -8,14 +13,16 @@ from typing import Final
 from gta_bench.errors import format_count, join_first
 from gta_bench.exports.junit import CaseOutcome, JUnitCase, format_junit
 from gta_bench.records.gate import GateDecision, GateFlip, GateResult
-from gta_bench.reports.tables import Table, markdown
+from gta_bench.reports.tables import Table, line, markdown
 
 # What leads to a flip: a link to a page, or a command.
 Locate = Callable[[GateFlip], str]
-# How many flips of one direction a terminal and Markdown show. GitHub drops a summary above 1 MiB
-# and refuses a comment above 64 KiB.
+# How many flips a terminal shows, and of how many tasks Markdown at most, each in one direction.
 FLIPS_SHOWN: Final = 20
-FLIPS_IN_MARKDOWN: Final = 100
+TASKS_IN_MARKDOWN: Final = 100
+# GitHub drops a summary above 1 MiB and refuses a comment above 64 KiB.
+LONGEST_MARKDOWN: Final = 65_000  # bytes
+_LONGEST_REMARK: Final = 1_000
 MARKER: Final = "<!-- gta-bench:gate -->"
 _HEADLINES: Final[Mapping[GateDecision | None, str]] = {
     "not worse": "Not worse",
@@ -30,6 +37,8 @@ _OUTCOMES: Final[Mapping[GateDecision | None, CaseOutcome]] = {
     "undecided": "skipped",
     None: "error",
 }
+# What begins something in Markdown other than text; tables escape `|`.
+_MARKUP: Final = re.compile(r"([\\`*\[\]<>&~])")
 
 
 def state_decision(gate: GateResult) -> str:
@@ -40,6 +49,8 @@ def state_decision(gate: GateResult) -> str:
 def _explain(gate: GateResult) -> str:
     margin = f"{gate.margin:g} points"
     of = f"{gate.label} over {format_count(len(gate.tasks), 'task')}"
+    if gate.left_out:
+        of += f" that both runs have ({len(gate.left_out)} left out)"
     risk = f"{100 * gate.alpha:g} % risk of error"
     if gate.decision == "not worse":
         real = ""
@@ -53,12 +64,13 @@ def _explain(gate: GateResult) -> str:
     if gate.decision == "undecided":
         return (
             f"neither a drop above 0 in {of} is shown, nor is one of {margin} or more ruled out "
-            f"({risk}). More tasks, more repeats or a larger margin would decide it."
+            f"({risk}). More tasks or more repeats may decide it."
         )
     lacking = format_count(len(gate.missing), "task")
+    names = line(join_first(gate.missing), _LONGEST_REMARK)
     return (
         f"{lacking} of {len(gate.tasks)} {'has' if len(gate.missing) == 1 else 'have'} no score in "
-        f"one of the runs, and the decision depends on them ({join_first(gate.missing)}). Finish "
+        f"one of the runs, and the decision depends on them ({names}). Finish "
         "the run with the command that began it, then repeat this one."
     )
 
@@ -80,7 +92,11 @@ def _state_figures(gate: GateResult) -> str:
 
 
 def list_remarks(gate: GateResult) -> Iterator[str]:
-    """Yield what a reader must know besides the decision."""
+    """Yield what a reader must know besides the decision, each in one line."""
+    return (line(remark, _LONGEST_REMARK) for remark in _list_remarks(gate))
+
+
+def _list_remarks(gate: GateResult) -> Iterator[str]:
     yield (
         f"metric: {gate.label}{f' by {gate.judge}' if gate.judge else ''}, mean over tasks of "
         f"{format_count(gate.repeats[0], 'repeat')} of BASE and {gate.repeats[1]} of NEW"
@@ -94,6 +110,11 @@ def list_remarks(gate: GateResult) -> Iterator[str]:
             f"without a score: {join_first(gate.missing)}; the decision is the same whatever "
             "their scores are"
         )
+    if gate.unused:
+        why = "not needed, because it is decided without them"
+        if gate.decision == "undecided":
+            why = "not looked at, because the gate stopped before them"
+        yield f"{why}: {join_first(gate.unused)}"
     if gate.left_out:
         yield f"left out, not the same in both runs: {join_first(gate.left_out)}"
     if gate.cautions:
@@ -129,31 +150,84 @@ def group_flips(gate: GateResult) -> Iterator[tuple[str, Sequence[GateFlip]]]:
 
 
 def format_gate_markdown(gate: GateResult, locate: Locate) -> str:
-    """Return the decision and the flips for a job summary or a comment on a pull request."""
+    """Return the decision and the flips for a job summary or a comment on a pull request.
+
+    It shows as many tasks as a comment can have.
+    """
+    most = TASKS_IN_MARKDOWN
+    while len((text := _format_markdown(gate, locate, most)).encode()) > LONGEST_MARKDOWN and most:
+        most //= 2
+    return text
+
+
+def _format_markdown(gate: GateResult, locate: Locate, most: int) -> str:
     tasks = [one for one in gate.flips if one.leaf is None]
     worse = sum(one.worse for one in tasks)
     values = ["-", "-"]
     if gate.base_value is not None and gate.new_value is not None:
         change = gate.new_value - gate.base_value
         values = [f"{gate.base_value:.2f}", f"{gate.new_value:.2f} ({change:+.2f})"]
+    number = str(len(gate.tasks))
+    if gate.low is None:
+        number = f"{gate.used} of {number}"
     summary = Table(
-        ("metric", "tasks", "BASE", "NEW", "tasks better", "tasks worse"),
-        ((gate.label, str(len(gate.tasks)), *values, str(len(tasks) - worse), str(worse)),),
+        ("metric", "tasks", "BASE", "NEW", "margin", "tasks better", "tasks worse"),
+        ((gate.label, number, *values, f"{gate.margin:g}", str(len(tasks) - worse), str(worse)),),
     )
-    parts = [MARKER, f"## Gate: {_HEADLINES[gate.decision].lower()}", "", state_decision(gate), ""]
-    parts += [markdown(summary), ""]
+    parts = [MARKER, f"## Gate: {_HEADLINES[gate.decision].lower()}", ""]
+    said = _escape(_explain(gate))
+    parts += [said[0].upper() + said[1:], "", _state_figures(gate), "", markdown(summary), ""]
     for title, flips in group_flips(gate):
-        shown = flip_table(flips[:FLIPS_IN_MARKDOWN], lambda one: _quote(locate(one)))
-        parts += [f"### {title}", "", markdown(shown), ""]
-        if len(flips) > FLIPS_IN_MARKDOWN:
-            parts += [f"And {len(flips) - FLIPS_IN_MARKDOWN} more.", ""]
-    parts += [f"- {remark}" for remark in list_remarks(gate)]
+        roots = {one.task: one for one in tasks}
+        rows = _list_tasks(flips, roots, locate, steadiness=gate.repeats[0] > 1)
+        parts += [f"### {title}", "", markdown(rows._replace(rows=rows.rows[:most]))]
+        if len(rows.rows) > most:
+            more = format_count(len(rows.rows) - most, "more task")
+            parts += ["", f"And {more}."]
+        parts.append("")
+    parts += [f"- {_escape(remark)}" for remark in list_remarks(gate)]
     return "\n".join(parts) + "\n"
+
+
+def _list_tasks(
+    flips: Sequence[GateFlip], roots: Mapping[str, GateFlip], locate: Locate, *, steadiness: bool
+) -> Table:
+    """Return a row for each task that flipped, or of which a leaf did; `roots` are all such tasks.
+
+    A leaf may get better in a task that got worse.
+    """
+    heading = ("task", "BASE", "NEW", *(["repeats of BASE"] if steadiness else []), "leaves")
+    found = {}
+    for task in dict.fromkeys(one.task for one in flips):
+        own = [one for one in flips if one.task == task]
+        root = roots.get(task)
+        leaves = [one for one in own if one.leaf is not None]
+        values = ("same", "same") if root is None else (f"{root.base:.1f}", f"{root.new:.1f}")
+        steady = [root.base_repeats if root is not None else "-"] if steadiness else []
+        shown = join_first([_name_leaf(one) for one in leaves]) or "-"
+        found[task] = (_escape(task), *values, *steady, shown, _quote(locate(own[0])))
+    return Table((*heading, "look at"), tuple(found.values()))
+
+
+def _name_leaf(flip: GateFlip) -> str:
+    """Return the leaf, and its values unless it passed in all repeats or in none."""
+    flaky = ", flaky in BASE" if flip.base_repeats == "flaky" else ""
+    if not flaky and {flip.base, flip.new} == {0.0, 100.0}:
+        return _escape(f"{flip.leaf}")
+    return _escape(f"{flip.leaf}") + f" ({flip.base:.0f} to {flip.new:.0f} %{flaky})"
 
 
 def _quote(place: str) -> str:
     """Return a command as code, and anything else as a link."""
-    return f"`{place}`" if " " in place else f"[open]({place})"
+    if " " not in place:
+        return f"[open]({place})"
+    shown = line(place, _LONGEST_REMARK)
+    return f"`` {shown} ``" if "`" in shown else f"`{shown}`"
+
+
+def _escape(text: str) -> str:
+    """Return a text in one line, which Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", line(text, _LONGEST_REMARK))
 
 
 def format_gate_junit(gate: GateResult, locate: Locate, *, when: datetime) -> bytes:
@@ -191,6 +265,10 @@ def _make_case(gate: GateResult, task: str, locate: Locate) -> JUnitCase:
     lines += [locate(own[0])] if own else []
     text = "\n".join(lines)
     case = JUnitCase(classname="gta gate tasks", name=task, text=text)
+    if task in gate.unused:
+        undecided = gate.decision == "undecided"
+        said = "The gate stopped before it." if undecided else "The gate did not need it."
+        return replace(case, outcome="skipped", kind="unused", message=said)
     if task in gate.missing:
         said = "No score in a repeat."
         return replace(case, outcome="error", kind="unscored", message=said)

@@ -1,9 +1,9 @@
 """The gate: outcomes of a run by task and repeat, and the decision whether a system got worse."""
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field, model_validator
 
 from gta_bench.records.base import Record
 from gta_bench.records.digests import ContentDigest
@@ -14,6 +14,8 @@ GateDecision = Literal["not worse", "worse", "undecided"]
 # Whether a task or leaf has both outcomes in the repeats of a run; one repeat cannot tell.
 Steadiness = Literal["steady", "flaky", "unknown"]
 Repeats = tuple[float | None, ...]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_LeafValue = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 
 # What `gta gate` ends with; no error of any command has the codes 10 and 11.
 EXIT_CODES: Final[Mapping[GateDecision | None, int]] = {
@@ -32,8 +34,8 @@ class TaskOutcomes(Record):
     """
 
     task: str
-    values: Repeats
-    leaves: Mapping[str, Repeats] = {}
+    values: tuple[_Share | None, ...]
+    leaves: Mapping[str, tuple[_LeafValue | None, ...]] = {}
     digest: ContentDigest | None = None
 
 
@@ -59,9 +61,36 @@ class RunOutcomes(Displayed, Record):
     packages: Mapping[str, str] = {}
     tasks: tuple[TaskOutcomes, ...]
 
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        """Refuse a file in which tasks or repeats were added or removed by hand."""
+        if tuple(own.task for own in self.tasks) != self.spec.tasks:
+            raise ValueError("the outcomes are not of the tasks that were run")
+        if any(len(own.values) not in (0, self.spec.epochs) for own in self.tasks):
+            raise ValueError("a task has another number of repeats than the run")
+        return self
+
     def describe(self) -> str:
         """Its metric, and what was run."""
         return f"{self.name}, {self.metric}: {self.spec.describe()}"
+
+
+class GatePlan(Record):
+    """`gate.json` of a run: what a gate decides about it, and the order in which it runs tasks.
+
+    It is written before the first task runs. `base` is a digest of the outcomes of BASE, `margin`
+    is in points, and `tasks` are in the random order that `seed` gives them.
+    """
+
+    format: Literal[1] = 1
+    created: AwareDatetime
+    base: ContentDigest
+    metric: str
+    judge: str | None = None
+    margin: float
+    epochs: int
+    seed: str
+    tasks: tuple[str, ...]
 
 
 class GateFlip(Record):
@@ -93,8 +122,9 @@ class GateResult(Record):
     for the order of its tasks. `most` is the highest value of the metric. `p_worse` and `p_margin`
     are the p-values of "no drop" and of "a drop of the margin or more", the larger ones that tasks
     without a score (`missing`) allow. `decision` is None if those could change it. `used` is the
-    number of tasks that were needed. `left_out` are tasks that only one run was given, or that ask
-    or score something else now. `flaky` are leaves of BASE whose repeats differ.
+    number of tasks that were needed. `unused` are tasks that a planned test did not look at: it was
+    decided or stopped before. `left_out` are tasks that only one run was given, or that ask or
+    score something else now. `flaky` are leaves of BASE whose repeats differ.
     """
 
     base: str
@@ -109,6 +139,7 @@ class GateResult(Record):
     tasks: tuple[str, ...]
     repeats: tuple[int, int]
     missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     base_value: float | None
     new_value: float | None

@@ -15,7 +15,7 @@ fixed set in random order, and where gains and losses cancel, docs/measurements.
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -81,6 +81,55 @@ def decide_sequential(drops: Sequence[float], *, margin: float, alpha: float = 0
     if len(stop):
         decision = "not worse" if margins[used - 1] >= 1 / alpha else "worse"
     return GateTest(decision, best[0], best[1], used)
+
+
+class BoundedTest(NamedTuple):
+    """A test of drops that are partly unknown: with the smallest and the largest ones.
+
+    Every other value of the unknown drops gives a decision between the two.
+    """
+
+    least: GateTest
+    most: GateTest
+
+    @property
+    def decision(self) -> GateDecision | None:
+        """The decision; None if it depends on drops that are unknown."""
+        return self.least.decision if self.least.decision == self.most.decision else None
+
+    @property
+    def used(self) -> int:
+        """How many tasks it takes at most."""
+        return max(self.least.used, self.most.used)
+
+
+def decide_bounded(
+    ends: Sequence[tuple[float, float]],
+    *,
+    margin: float,
+    decide: Callable[..., GateTest] = decide_sequential,
+) -> BoundedTest:
+    """Decide by a test; `ends` are the smallest and the largest drop that each task can have.
+
+    >>> decide_bounded([(1, 1)] * 6 + [(0, 1)] * 14, margin=0.1).decision
+    'worse'
+    """
+    least, most = (decide(drops, margin=margin) for drops in zip(*ends, strict=True))
+    return BoundedTest(least, most)
+
+
+def find_next_look(
+    test: BoundedTest, *, scored: int, tried: int = 0, at_once: int = 1
+) -> int | None:
+    """Return how many tasks must be done before a look can decide; None if no look can.
+
+    The first `scored` tasks have a score, and the first `tried` ones have been tried: if some of
+    those have no score and nothing else matters, None. At least `at_once` tasks are added.
+    """
+    if test.decision is not None or test.used <= tried:
+        return None
+    nearest = min(one.used for one in test if one.decision != "undecided")
+    return max(nearest, max(scored, tried) + at_once)
 
 
 def bet_against(values: _Array, null: float) -> _Array:
