@@ -1,12 +1,14 @@
-"""`gta export`: tasks and traces for other frameworks; `gta results`: runs as tables."""
+"""`gta export`: tasks, traces and scores in the formats of others; `gta results`: tables."""
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from gta_bench.cli.options import (
     DATASET,
+    NEW_FILE,
     NEW_FOLDER,
     RUN,
     STORE_PATH,
@@ -14,18 +16,30 @@ from gta_bench.cli.options import (
     data_option,
     load_dataset,
 )
-from gta_bench.cli.output import say
+from gta_bench.cli.output import count_bar, say
 from gta_bench.datasets.selection import select_tasks
-from gta_bench.errors import format_count
+from gta_bench.errors import UsageError, format_count
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
 from gta_bench.records.run import DatasetName
-from gta_bench.runs.store import StorePath
+from gta_bench.redaction import current_redactor
+from gta_bench.runs.store import StorePath, write_bytes_atomically
+from gta_bench.settings import read_otlp_variables
+
+if TYPE_CHECKING:
+    # Protobuf and scipy are extras.
+    from gta_bench.exports.eee import Relationship
+    from gta_bench.exports.score_sinks import SinkName
+
+judge_option = click.option("--judge", show_default="all", help="Judge whose scores to export.")
+one_judge_option = click.option(
+    "--judge", help="Judge whose scores count, if several judges scored the run."
+)
 
 
 @click.group("export")
 def export_group() -> None:
-    """Export tasks and traces in the formats of other frameworks."""
+    """Export tasks, traces and scores in the formats of other programs."""
 
 
 @export_group.command("harbor")
@@ -57,6 +71,144 @@ def atif_command(run: StorePath, out: Path) -> None:
 
     files = format_count(export_atif(run, out), "trajectory", "trajectories")
     say(f"Exported {files} to {out}.")
+
+
+@export_group.command("junit")
+@click.argument("run", type=RUN)
+@click.option("--out", type=NEW_FILE, required=True, help="File to write, such as gta.xml.")
+@one_judge_option
+def junit_command(run: StorePath, out: Path, judge: str | None) -> None:
+    """Export the scores of RUN as JUnit XML, which CI systems show as test results.
+
+    Every task and every leaf is a test case. One without a score is an error, not a failure. To
+    fail a job if a system got worse, use `gta gate`.
+    """
+    from gta_bench.exports.junit_run import export_junit
+
+    command_settings()
+    data = current_redactor().data(export_junit(run, judge))
+    write_bytes_atomically(out, data)
+    say(f"Wrote {out}.")
+
+
+@export_group.command("otel")
+@click.argument("run", type=RUN)
+@click.option(
+    "--endpoint",
+    show_default="OTEL_EXPORTER_OTLP_ENDPOINT",
+    help="Address of the server, to which /v1/traces and /v1/logs are added.",
+)
+@click.option(
+    "--scores",
+    "sink",
+    type=click.Choice(["logs", "mlflow", "phoenix", "none"]),
+    default="logs",
+    help="How scores are sent: as log records, or by the API of MLflow or Phoenix.",
+)
+@click.option(
+    "--content",
+    is_flag=True,
+    help="Also send prompts, replies, and arguments and results of tools.",
+)
+@judge_option
+def otel_command(
+    run: StorePath, endpoint: str | None, sink: "SinkName", content: bool, judge: str | None
+) -> None:
+    """Send the traces and scores of RUN to an OpenTelemetry server (OTLP/HTTP, GenAI spans).
+
+    Headers, such as a key, are read from OTEL_EXPORTER_OTLP_HEADERS (name=value,name=value).
+    """
+    # Other packages bring `opentelemetry` without this part of it.
+    for module in ("opentelemetry", "opentelemetry.proto"):
+        require_packages("gta export otel", module, extra="otel")
+    from gta_bench.exports.otel import export_otel
+
+    command_settings()
+    otlp = read_otlp_variables(endpoint)
+    if otlp.traces is None or (sink == "logs" and otlp.logs is None):
+        raise UsageError("Name the server: --endpoint URL, or OTEL_EXPORTER_OTLP_ENDPOINT.")
+    with count_bar("units") as listen:
+        sent = export_otel(run, otlp, sink=sink, judge=judge, content=content, listen=listen)
+    spans, scores = format_count(sent.spans, "span"), format_count(sent.scores, "score")
+    say(f"Sent {format_count(sent.units, 'unit')} ({spans}, {scores}) to {otlp.traces}.")
+
+
+@export_group.command("eee")
+@click.argument("run", type=RUN)
+@click.option("--out", type=NEW_FOLDER, required=True, help="Folder that gets `data/…`.")
+@click.option("--organization", required=True, help="Who publishes the results.")
+@click.option(
+    "--relationship",
+    type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
+    default="other",
+    help="How that organization is related to the model's developer.",
+)
+@click.option(
+    "--model-id",
+    metavar="DEVELOPER/NAME",
+    show_default="the model's name in the run",
+    help="The model's id, as on the Hugging Face Hub.",
+)
+@judge_option
+def eee_command(
+    run: StorePath,
+    out: Path,
+    organization: str,
+    relationship: "Relationship",
+    model_id: str | None,
+    judge: str | None,
+) -> None:
+    """Export RUN as a record of Every Eval Ever: scores, intervals and samples.
+
+    Samples contain requests and traces, but no reference answers.
+    """
+    require_packages("gta export eee", "scipy", extra="report")
+    from gta_bench.exports.eee import RecordSource, export_eee
+
+    command_settings()
+    source = RecordSource(organization=organization, relationship=relationship, model=model_id)
+    made = export_eee(run, out, source, now=datetime.now(UTC), judge=judge)
+    say(f"Wrote {made.record} with {format_count(made.rows, 'sample')}.")
+    if made.lacking:
+        lacking = format_count(made.lacking, "score")
+        say(f"{lacking} missing: these units have no sample. Finish the run, then export again.")
+
+
+@export_group.command("hf")
+@click.argument("run", type=RUN)
+@click.option("--out", type=NEW_FOLDER, required=True, help="Folder that gets `.eval_results/`.")
+@click.option(
+    "--dataset", required=True, metavar="ORG/NAME", help="The benchmark's dataset on the Hub."
+)
+@click.option("--task-id", required=True, help="The task's id in the benchmark's eval.yaml.")
+@click.option("--revision", help="Commit of that dataset.")
+@click.option("--source-url", help="Where the evaluation is documented.")
+@click.option("--source-org", help="Organization on the Hub that made it; needs --source-url.")
+@one_judge_option
+def hf_command(
+    run: StorePath,
+    out: Path,
+    dataset: str,
+    task_id: str,
+    revision: str | None,
+    source_url: str | None,
+    source_org: str | None,
+    judge: str | None,
+) -> None:
+    """Export the primary metric of RUN as an evaluation result for a model's page on the Hub.
+
+    Add the file to the model's repository: `hf upload ORG/MODEL OUT . --create-pr`.
+    """
+    require_packages("gta export hf", "scipy", extra="report")
+    if source_org is not None and source_url is None:
+        raise UsageError("--source-org needs --source-url.")
+    from gta_bench.exports.hf import HubBenchmark, export_hf
+
+    command_settings()
+    benchmark = HubBenchmark(
+        dataset=dataset, task=task_id, revision=revision, url=source_url, organization=source_org
+    )
+    say(f"Wrote {export_hf(run, out, benchmark, judge)}.")
 
 
 @click.group()

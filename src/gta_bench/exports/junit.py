@@ -17,7 +17,10 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 @dataclass(frozen=True, kw_only=True)
 class JUnitCase:
-    """A test case: its suite's class name, its name, its outcome with a message, and a text."""
+    """A test case: its suite's class name, its name, its outcome with a message, and a text.
+
+    `seconds` is how long it took.
+    """
 
     classname: str
     name: str
@@ -26,6 +29,7 @@ class JUnitCase:
     message: str = ""
     text: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 def format_junit(
@@ -50,7 +54,8 @@ def format_junit(
         "errors": sum(case.outcome == "error" for case in cases),
         "skipped": sum(case.outcome == "skipped" for case in cases),
     }
-    shown = {"name": name, **{key: str(count) for key, count in counts.items()}, "time": "0"}
+    shown = {"name": name, **{key: str(count) for key, count in counts.items()}}
+    shown["time"] = _format_time(sum(case.seconds for case in cases))
     root = ElementTree.Element("testsuites", _clean(shown))
     suite = ElementTree.SubElement(
         root, "testsuite", _clean({**shown, "timestamp": when.isoformat(timespec="seconds")})
@@ -67,7 +72,13 @@ def _add_case(suite: ElementTree.Element, case: JUnitCase) -> None:
     found = ElementTree.SubElement(
         suite,
         "testcase",
-        _clean({"classname": case.classname, "name": case.name, "time": "0"}),
+        _clean(
+            {
+                "classname": case.classname,
+                "name": case.name,
+                "time": _format_time(case.seconds),
+            }
+        ),
     )
     _add_properties(found, case.properties)
     if case.outcome != "passed":
@@ -76,6 +87,10 @@ def _add_case(suite: ElementTree.Element, case: JUnitCase) -> None:
         reason.text = _strip(f"{case.message}\n{case.text}".strip())
     elif case.text:
         ElementTree.SubElement(found, "system-out").text = _strip(case.text)
+
+
+def _format_time(seconds: float) -> str:
+    return f"{seconds:.3f}" if seconds else "0"
 
 
 def _add_properties(element: ElementTree.Element, properties: Mapping[str, str]) -> None:
