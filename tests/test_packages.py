@@ -50,7 +50,7 @@ def brought(extra: str) -> set[str]:
 def test_every_extra_that_a_message_names_can_be_installed() -> None:
     assert {*named_extras()} == {
         *("cluster", "demo", "documents", "forge", "harness", "local-model", "media", "report"),
-        *("serve", "similarity", "tools", "workflow"),
+        *("otel", "serve", "similarity", "tools", "workflow"),
     }
     assert {*named_extras()} < EXTRAS.keys()
 

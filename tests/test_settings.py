@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gta_bench.errors import ConfigError
+from gta_bench.redaction import current_redactor
 from gta_bench.settings import (
     LoadedSettings,
     list_key_variables,
     read_key,
+    read_otlp_variables,
     read_settings,
     settings_schema,
 )
@@ -155,6 +157,7 @@ def test_the_schema_for_editors_describes_every_table() -> None:
         "judge",
         "models",
         "scoring",
+        "tool_servers",
         "tools",
     ]
     assert schema["additionalProperties"] is False
@@ -252,3 +255,27 @@ def test_the_hub_is_the_endpoint_of_the_environment_unless_the_file_names_one(
 def test_a_dataset_comes_from_one_place(entry: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         read_settings(overrides={"datasets.acme": {"path": "x", **entry}})
+
+
+def test_addresses_of_opentelemetry_are_complete_and_their_headers_are_redacted() -> None:
+    variables = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318/",
+        "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://logs/x",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20k3y-of-7-letters, x-a=1,broken",
+        "OTEL_EXPORTER_OTLP_LOGS_HEADERS": "x-b=2",
+        "OTEL_RESOURCE_ATTRIBUTES": "a=b",
+    }
+    found = read_otlp_variables(environment=variables)
+    assert found.traces == "http://collector:4318/v1/traces" and found.logs == "http://logs/x"
+    assert found.trace_headers == {"authorization": "Bearer k3y-of-7-letters", "x-a": "1"}
+    assert found.log_headers == {"x-b": "2"}
+    assert found.resource == {"service.name": "gta-bench", "a": "b"}
+    assert "k3y" not in current_redactor().text("sent k3y-of-7-letters")
+
+
+@pytest.mark.parametrize("given", ["http://h/otel", "http://h/otel/", "http://h/otel/v1/traces"])
+def test_a_given_address_replaces_those_of_the_environment(given: str) -> None:
+    variables = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://elsewhere"}
+    found = read_otlp_variables(given, variables)
+    assert (found.traces, found.logs) == ("http://h/otel/v1/traces", "http://h/otel/v1/logs")
+    assert read_otlp_variables(None, {}).traces is None

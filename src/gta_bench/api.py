@@ -10,6 +10,7 @@ import inspect
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, get_args, get_type_hints, overload
 
@@ -68,12 +69,18 @@ from gta_bench.running.preflight import check_start
 from gta_bench.running.shards import Listener
 from gta_bench.running.stopping import run_async, use_engine
 from gta_bench.running.system_run import execute, read_dataset
-from gta_bench.runs.directory import log_folder, read_manifest, read_scores, write_scores
+from gta_bench.runs.directory import (
+    log_folder,
+    progress_folder,
+    read_manifest,
+    read_scores,
+    write_scores,
+)
 from gta_bench.runs.logs import UnitStream, read_units
 from gta_bench.runs.rows import RunUnits, Verdicts
 from gta_bench.runs.scoring import UnitMetric, collect_rows, load_metric, score_workflow_run
 from gta_bench.runs.scoring import measure as measure_units
-from gta_bench.runs.store import RemotePath, StorePath, store_path
+from gta_bench.runs.store import RemotePath, StorePath, lock_folder, store_path
 from gta_bench.runs.verdicts import read_verdicts
 from gta_bench.settings import Settings as Settings
 from gta_bench.settings import read_settings
@@ -342,10 +349,12 @@ def _score(folder: StorePath, settings: Settings) -> Scores:
         return score_workflow_run(folder, settings)
     found = UnitStream(log_folder(folder), spec.tasks, spec.epochs, AtomicUnit)
     similarity = load_similarity(choose_similarity(settings.scoring))
-    with collect_rows(folder, spec.units) as sink:
-        scores = score_units(found, spec.mode, similarity, found.not_run, sink)
-    write_scores(folder, scores)
-    return scores if sink is None else read_scores(folder)
+    # Rows of two commands must not be mixed.
+    with lock_folder(progress_folder(folder), patience=inf):
+        with collect_rows(folder, spec.units) as sink:
+            scores = score_units(found, spec.mode, similarity, found.not_run, sink)
+        write_scores(folder, scores)
+        return scores if sink is None else read_scores(folder)
 
 
 @offer

@@ -4,11 +4,14 @@ The only module that reads the environment.
 """
 
 import os
+import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, Literal, NamedTuple, Self, get_args, get_type_hints
+from urllib.parse import unquote
 
 from pydantic import (
     BaseModel,
@@ -22,7 +25,15 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from gta_bench.errors import ConfigError, suggest_name
-from gta_bench.redaction import ADDRESS, SECRET_NAME, find_address_secrets, is_secret, protect
+from gta_bench.redaction import (
+    ADDRESS,
+    PLAIN_NAME,
+    SECRET_NAME,
+    find_address_secrets,
+    find_text_secrets,
+    is_secret,
+    protect,
+)
 
 CONFIG_FILE = "gta.toml"
 # The variable that names the folder with `gta_atomic`, `gta_workflow` and `gta_prompts`.
@@ -39,9 +50,15 @@ def _check_scheme(address: object) -> object:
     return address
 
 
+# `${NAME}` and `${NAME:-default}`, as in .mcp.json.
+VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+SECRET_HEADER: Final = re.compile(r"^(Proxy-)?Authorization$|^Cookie$", re.IGNORECASE)
 Origin = Literal["default", "GTA_DATA", "HF_ENDPOINT", "gta.toml", "command line"]
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+# Tools are named after their server, and model APIs accept no other characters.
+SERVER_NAME: Final = r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$"
+ServerName = Annotated[str, Field(pattern=SERVER_NAME, max_length=32)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Url = Annotated[str, BeforeValidator(_check_scheme), Field(pattern=r"^https?://[^\s/]+")]
 ScoreSetting = Annotated[float, Field(ge=0, le=10)]
@@ -142,6 +159,32 @@ class ToolSettings(Section):
     endpoint: Name | None = Field(None, description="A name from `[endpoints]`.")
 
 
+class ToolServerSettings(Section):
+    """An MCP server whose tools tasks can use: a command, or an address with headers.
+
+    `${VARIABLE}` and `${VARIABLE:-default}` in its texts are read from the environment.
+    """
+
+    command: str | None = Field(
+        None, description="Program of a server that speaks over standard input and output."
+    )
+    args: list[str] = Field([], description="Arguments of `command`.")
+    env: dict[VariableName, str] = Field({}, description="Environment variables of `command`.")
+    url: str | None = Field(None, description="Address of a server that speaks streamable HTTP.")
+    headers: dict[str, str] = Field({}, description="Headers of every request to `url`.")
+    files: Literal["none", "read", "write"] = Field(
+        "none",
+        description="What `command` can do with the task's files, in `inputs` and `outputs` of its "
+        "folder /workspace: nothing, read them, or also write outputs.",
+    )
+    readable: list[str] = Field([], description="Files and folders here that `command` can read.")
+    network: Literal["none", "open"] = Field(
+        "none", description="What `command` can reach: nothing, or the Internet."
+    )
+    start_seconds: Limit = Field(30.0, description="Time limit until the server lists its tools.")
+    call_seconds: Limit = Field(60.0, description="Time limit of a call.")
+
+
 class JudgeSettings(Section):
     """The judge of GTA-Workflow's checkpoints."""
 
@@ -220,12 +263,13 @@ class Settings(Section):
     models: dict[Name, ModelSettings] = {}
     endpoints: dict[Name, EndpointSettings] = {}
     tools: dict[Name, ToolSettings] = {}
+    tool_servers: dict[ServerName, ToolServerSettings] = {}
     scoring: ScoringSettings = ScoringSettings()
     judge: JudgeSettings = JudgeSettings()
     budget: BudgetSettings = BudgetSettings()
 
 
-# The type of each table; of `datasets`, `models`, `endpoints`, `tools` that of an entry.
+# The type of each table; that of an entry if the table has named entries, as `models` has.
 TABLES: dict[str, type[Section]] = {
     name: (get_args(kind) or (kind,))[-1] for name, kind in get_type_hints(Settings).items()
 }
@@ -290,6 +334,53 @@ def read_key(variable: str, environment: Mapping[str, str] = os.environ) -> str 
     return environment.get(variable) or None
 
 
+class OtlpVariables(NamedTuple):
+    """OpenTelemetry's standard variables: addresses and headers by signal, and the resource.
+
+    Addresses are complete; None if neither a variable nor `base` names one.
+    """
+
+    traces: str | None
+    logs: str | None
+    trace_headers: Mapping[str, str]
+    log_headers: Mapping[str, str]
+    resource: Mapping[str, str]
+
+
+def read_otlp_variables(
+    base: str | None = None, environment: Mapping[str, str] = os.environ
+) -> OtlpVariables:
+    """Read the variables OTEL_…; `base` is used instead of the addresses that they have.
+
+    Headers often contain a key, so they are redacted in all output from here on.
+    """
+    prefix = "OTEL_EXPORTER_OTLP"
+    given = base or environment.get(f"{prefix}_ENDPOINT") or ""
+    root = given.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
+
+    def read(signal: str) -> tuple[str | None, dict[str, str]]:
+        own = None if base else environment.get(f"{prefix}_{signal.upper()}_ENDPOINT")
+        name = f"{prefix}_{signal.upper()}_HEADERS"
+        headers = environment.get(name) or environment.get(f"{prefix}_HEADERS") or ""
+        return own or (f"{root}/v1/{signal}" if root else None), _read_pairs(headers)
+
+    traces, trace_headers = read("traces")
+    logs, log_headers = read("logs")
+    for value in {*trace_headers.values(), *log_headers.values()}:
+        protect({word: f"{prefix}_HEADERS" for word in value.split() if is_secret(word)})
+    resource = {
+        "service.name": environment.get("OTEL_SERVICE_NAME") or "gta-bench",
+        **_read_pairs(environment.get("OTEL_RESOURCE_ATTRIBUTES", "")),
+    }
+    return OtlpVariables(traces, logs, trace_headers, log_headers, resource)
+
+
+def _read_pairs(text: str) -> dict[str, str]:
+    """Read `name=value,name=value`, where values are percent-encoded."""
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {name.strip(): unquote(value.strip()) for name, sep, value in pairs if sep}
+
+
 def can_open_pages(
     environment: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> bool:
@@ -326,7 +417,46 @@ def read_secrets(settings: Settings, environment: Mapping[str, str] = os.environ
         for name, entry in getattr(settings, table).items():
             url = entry.base_url if isinstance(entry, ModelSettings) else entry.url
             found |= find_address_secrets(url or "", f"{table}.{name}")
+    for name, server in settings.tool_servers.items():
+        found |= read_server_secrets(name, server, environment)
     return found
+
+
+def read_server_secrets(
+    name: str, server: ToolServerSettings, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return the secrets in a tool server's settings, and in the variables that they name."""
+    texts = {**server.env, **server.headers}
+    # Not quoted one by one: `--api-key` and its value are two arguments.
+    every = [*texts.values(), shlex.join(server.args), server.url or ""]
+    variables = {found[1] for text in every for found in VARIABLE.finditer(text)}
+    secrets = read_variables(
+        (variable for variable in sorted(variables) if not PLAIN_NAME.search(variable)), environment
+    )
+    source = f"tool_servers.{name}"
+    for key, text in texts.items():
+        plain = not (SECRET_NAME.search(key) or SECRET_HEADER.search(key))
+        if not plain and is_secret(text) and not VARIABLE.search(text):
+            secrets[text] = source
+    for text in (VARIABLE.sub("", text) for text in every):
+        secrets |= find_text_secrets(text, source) if text.strip() else {}
+    return secrets
+
+
+def expand_variables(text: str, where: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Replace `${NAME}` and `${NAME:-default}` by values of the environment.
+
+    >>> expand_variables("Bearer ${KEY:-none}", "headers", {})
+    'Bearer none'
+    """
+
+    def value(found: re.Match[str]) -> str:
+        known = environment.get(found[1]) or found[2]
+        if known is None:
+            raise ConfigError(f"{where}: environment variable {found[1]} is not set: export it.")
+        return known
+
+    return VARIABLE.sub(value, text)
 
 
 def read_variables(

@@ -34,6 +34,7 @@ NOT_DONE = {
     "tools serve": "a server, which does not end: tests/served",
     "--tools http": "needs that server: tests/served",
     "--harness-name": "a program of somebody else: tests/slow/test_real_harnesses.py",
+    "--data tickets": "servers of somebody else: tests/slow/test_real_servers.py",
     "my-agent": "the reader's own program; others stand beside it",
     "--trace": "a viewer, which does not end: tests/slow/test_report_page.py",
     "judge label": "a page, which does not end: tests/slow/test_label_page.py",

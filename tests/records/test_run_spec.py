@@ -17,6 +17,7 @@ from gta_bench.records.run import (
     show_setting,
 )
 from gta_bench.records.tape import TapeUse
+from gta_bench.records.tool_servers import ServerPin
 from tests.builders import manifest
 
 LATER = datetime(2026, 11, 16, tzinfo=UTC)
@@ -46,6 +47,8 @@ OTHERS: dict[str, Any] = {
     "judges": ("j",),
     "similarity": "exact",
     "wording": "published",
+    "tool_servers": ("s",),
+    "server_pins": {"s": ServerPin(tools={})},
 }
 
 
@@ -62,7 +65,9 @@ def test_another_value_is_another_run_unless_the_run_grows_or_every_scoring_sett
     name: str,
 ) -> None:
     other = SPEC.model_copy(update={name: OTHERS[name]})
-    continues = name in ("judges", "similarity", "limits", "tasks", "epochs", "wording")
+    continues = name in (
+        *("judges", "similarity", "limits", "tasks", "epochs", "wording", "server_pins"),
+    )
     assert (SPEC.difference(other) is None) is continues
     assert [found for found, *_ in compare_specs(SPEC, other)] == [
         {"system": "agent", "loop": "max_turns"}.get(name, name)

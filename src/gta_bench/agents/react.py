@@ -227,12 +227,18 @@ def make_system_prompt(tools: Sequence[ToolSpec]) -> str:
         {
             "name": tool.name,
             "description": tool.description,
-            "parameters": {one.name: _describe_parameter(one) for one in tool.inputs},
+            "parameters": _describe_inputs(tool),
         }
         for tool in offered
     ]
     lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in listed)
     return render("react.md", tools=lines, names=", ".join(tool.name for tool in offered))
+
+
+def _describe_inputs(tool: ToolSpec) -> object:
+    if tool.served is not None:
+        return dict(tool.served.input_schema)
+    return {one.name: _describe_parameter(one) for one in tool.inputs}
 
 
 def _describe_parameter(parameter: Parameter) -> dict[str, object]:

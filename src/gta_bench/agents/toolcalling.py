@@ -18,6 +18,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParam, ToolParams
 from inspect_ai.util import JSONType
+from pydantic import Field, JsonValue, PrivateAttr, ValidationError, model_serializer
 
 from gta_bench.agents import replies
 from gta_bench.agents.calling import ARGS_ERROR, deduplicate_tools, read_call, reject_call
@@ -76,8 +77,51 @@ def read_output(output: ModelOutput, tools: Sequence[ToolSpec]) -> Decision:
     return Decision(AnswerStep(content=text), output)
 
 
+class _ServedParams(ToolParams):
+    """A tool server's own schema, which Inspect's fields could not express."""
+
+    _schema: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
+
+    @model_serializer
+    def _dump(self) -> dict[str, JsonValue]:
+        return self._schema
+
+
+class _ServedInfo(ToolInfo):
+    """A tool of a tool server, with its schema unchanged."""
+
+    parameters: _ServedParams = Field(default_factory=_ServedParams)
+
+
+def _make_served_info(tool: ToolSpec, schema: Mapping[str, JsonValue]) -> ToolInfo:
+    """Return the tool with its own schema.
+
+    The fields of Inspect have what they can express of it, for the harnesses that Inspect drives.
+    """
+    properties = schema.get("properties")
+    about = properties if isinstance(properties, dict) else {}
+    params = _ServedParams(
+        properties={one.name: _make_param(one, about[one.name]) for one in tool.inputs if one.name},
+        required=[one.name for one in tool.inputs if one.name and not one.optional],
+    )
+    params._schema = dict(schema)
+    description = tool.description or tool.name
+    return _ServedInfo(name=tool.name, description=description, parameters=params)
+
+
+def _make_param(parameter: Parameter, schema: JsonValue) -> ToolParam:
+    try:
+        found = ToolParam.model_validate(schema)
+    except ValidationError:
+        found = ToolParam()
+    # Inspect refuses tools with parameters that have no description.
+    return found.model_copy(update={"description": found.description or parameter.name})
+
+
 def make_tool_info(tool: ToolSpec) -> ToolInfo:
     """Return a tool as Inspect offers it to any provider."""
+    if tool.served is not None:
+        return _make_served_info(tool, tool.served.input_schema)
     named = [(parameter.name, parameter) for parameter in tool.inputs if parameter.name]
     return ToolInfo(
         name=tool.name,

@@ -28,6 +28,7 @@ from gta_bench.datasets.folders import REQUEST_FILE, TASK_FILE, build_task, wrap
 from gta_bench.errors import DatasetError, format_count, join_first, suggest_name
 from gta_bench.records import checks as kinds
 from gta_bench.records.finding import Severity
+from gta_bench.records.tools import SERVER_SEPARATOR
 from gta_bench.redaction import WELL_KNOWN, is_secret
 from gta_bench.tools.catalog import CATALOG, tool_names
 
@@ -165,7 +166,8 @@ def find_unknown_tools(task: LintedTask) -> LintFound:
     """Tools exist.
 
     Tools are those of `gta tools list`, of installed packages, and of the dataset's
-    `toolmeta.json`. A tool that only the dataset knows is noted: a tool server must offer it.
+    `toolmeta.json`. A tool that only the dataset knows is noted, and so is one that is named after
+    a tool server (`SERVER__TOOL`): a tool server must offer it.
     """
     unsure = [name for name in task.tools if name not in CATALOG]
     # Asking all installed packages takes longer than all other rules together.
@@ -173,7 +175,7 @@ def find_unknown_tools(task: LintedTask) -> LintFound:
     for name in unsure:
         if name in ours:
             continue
-        if name in task.known_tools:
+        if name in task.known_tools or SERVER_SEPARATOR in name:
             message = f"{name} is not installed here; a tool server must offer it."
             yield LintSpot(message, "tools", severity="note")
         else:

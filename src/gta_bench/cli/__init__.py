@@ -37,7 +37,7 @@ COMMANDS = {
         "Submit runs, check entries and bundles, build the site.",
     ),
     "import": (".importing:import_group", "Import finished results as a run."),
-    "export": (".exporting:export_group", "Export tasks and traces for other frameworks."),
+    "export": (".exporting:export_group", "Export tasks, traces and scores for other programs."),
     "config": (".config:config", "Show or validate the effective configuration."),
     "completion": (".:completion", "Print a completion script for bash, zsh or fish."),
     "doctor": (".doctor:doctor", "Check the installation and say how to fix problems."),

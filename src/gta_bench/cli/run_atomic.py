@@ -1,7 +1,7 @@
 """`gta run atomic`: run a system on GTA-Atomic, from the first call to the scores."""
 
 from inspect import unwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,6 +10,9 @@ from gta_bench.cli.options import GroupedCommand, data_option, option_in, simila
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import (
+    Options,
+    PartwiseRun,
+    choose_single,
     estimate_before_start,
     open_run_backend,
     plan_runs,
@@ -19,9 +22,12 @@ from gta_bench.cli.run_options import (
 )
 from gta_bench.records.run import Mode
 from gta_bench.records.scores import RunScores
+from gta_bench.running.backends.backend import Backend
 from gta_bench.running.estimate import estimate_run
+from gta_bench.running.planning import PlannedRun
 from gta_bench.running.preflight import check_start
 from gta_bench.running.system_run import execute
+from gta_bench.settings import Settings
 from gta_bench.similarity.catalog import choose_similarity, load_similarity
 
 
@@ -49,9 +55,7 @@ def atomic_command(
     Run the same command again to continue an unfinished run; more tasks or epochs extend it. Exits
     with 1 if a unit has no score. Next: `gta report OUT`, `gta compare OUT OTHER`.
     """
-    overrides = {"data.atomic": folder, "scoring.similarity": similarity}
-    settings = run_settings(overrides, options)
-    runs = plan_runs("atomic", mode, settings, options)
+    runs, settings = _plan(mode, similarity, folder, options)
     if only_estimate:
         for run in runs:
             say_estimate(run, estimate_run(run.manifest, run.resources, run.out))
@@ -70,3 +74,28 @@ def atomic_command(
             complete &= scores.n == scores.n_units
     write_reports([run.out for run in runs])
     raise click.exceptions.Exit(0 if complete else 1)
+
+
+class _Planned(NamedTuple):
+    runs: list[PlannedRun]
+    settings: Settings
+
+
+def _plan(mode: Mode, similarity: str | None, folder: str | None, options: Options) -> _Planned:
+    overrides = {"data.atomic": folder, "scoring.similarity": similarity}
+    settings = run_settings(overrides, options)
+    return _Planned(plan_runs("atomic", mode, settings, options), settings)
+
+
+def plan_partwise(options: Options, _: str | None) -> PartwiseRun:
+    """Plan the run that the options of this command describe, to be run part by part."""
+    mode, similarity, folder = (options[name] for name in ("mode", "similarity", "folder"))
+    runs, settings = _plan(mode, similarity, folder, options)
+    run = choose_single(runs)
+    load_similarity(choose_similarity(settings.scoring))
+
+    def score(tasks: tuple[str, ...], backend: Backend, budget: Settings) -> bool:
+        unwrap(api.score)(run.out, settings=settings)
+        return False
+
+    return PartwiseRun(run, settings, None, None, score)

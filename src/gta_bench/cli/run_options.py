@@ -1,10 +1,10 @@
 """The options of `gta run` for both datasets, and the runs that they describe."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -50,8 +50,30 @@ from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE
 from gta_bench.settings import ReasoningEffort, Settings
 from gta_bench.tools.offering import list_own_tools
 
+if TYPE_CHECKING:
+    # Judging imports what renders evidence, and Atomic runs have no judge.
+    from gta_bench.running.judge_run import Judging
+
 # The values of a command's options, by parameter name.
 Options = Mapping[str, Any]
+# Scores these tasks of a run, with the backend and settings of a command; whether a limit of the
+# budget stopped it.
+ScoreTasks = Callable[[tuple[str, ...], Backend, Settings], bool]
+
+
+class PartwiseRun(NamedTuple):
+    """A planned run whose tasks another command runs part by part, and what scores a part.
+
+    `judge` is the name of the judge whose scores count; None if nothing is judged.
+    """
+
+    run: PlannedRun
+    settings: Settings
+    judging: "Judging | None"
+    judge: str | None
+    score: ScoreTasks
+
+
 BUDGET = ("max_connections", "rpm", "max_retries", "timeout", "cost_usd", "hours")
 
 system_option, task_option = option_in("System"), option_in("Tasks")
@@ -149,6 +171,14 @@ run_options = combine_options(
         default=LOCAL,
         help="Which tools to call: local, or a server at http://…, mcp+http://… or "
         f"agentlego+http://…, whose token is read from {TOKEN_VARIABLE}.",
+    ),
+    tool_option(
+        "--tool-server",
+        "tool_servers",
+        multiple=True,
+        metavar="NAME",
+        help="Also offer the tools of this MCP server to every task: a name from [tool_servers] in "
+        "gta.toml or from .mcp.json; repeatable.",
     ),
     tool_option("--tape", type=STORE_PATH, help="Folder of recorded tool calls, or s3://…."),
     tool_option(
@@ -283,6 +313,13 @@ def open_run_backend(
             "whole cores."
         )
     return open_backend(options["workers"], options["cluster"])
+
+
+def choose_single(runs: Sequence[PlannedRun]) -> PlannedRun:
+    """Return the only run; raise UsageError if there are several."""
+    if len(runs) != 1:
+        raise UsageError("The gate decides about one run: use --model once.")
+    return runs[0]
 
 
 def say_estimate(run: PlannedRun, found: Sequence[UsageRange]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -11,6 +11,9 @@ from gta_bench.cli.options import GroupedCommand, data_option, option_in
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import write_reports
 from gta_bench.cli.run_options import (
+    Options,
+    PartwiseRun,
+    choose_single,
     estimate_before_start,
     open_run_backend,
     plan_runs,
@@ -20,12 +23,13 @@ from gta_bench.cli.run_options import (
 )
 from gta_bench.cli.score import check_with_line, judge_with_bar, say_leaks
 from gta_bench.errors import UsageError
+from gta_bench.records.checks import CHECK
 from gta_bench.records.run import FeedbackLevel
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.estimate import UsageRange, estimate_run
 from gta_bench.running.estimate_judging import estimate_judging
 from gta_bench.running.feedback import Judged, JudgeRound, run_rounds
-from gta_bench.running.judge_run import Judging, plan_judging
+from gta_bench.running.judge_run import Judging, name_judge, plan_judging
 from gta_bench.running.planning import PlannedRun
 from gta_bench.running.preflight import check_start
 from gta_bench.runs.scoring import score_workflow_run
@@ -73,15 +77,7 @@ def workflow_command(
     with 1 if a leaf has no score. To judge later or with another judge: `gta score OUT --judge
     MODEL`.
     """
-    settings = run_settings({"data.workflow": folder}, options)
-    judges = judges or ((settings.judge.model,) if settings.judge.model else ())
-    if rounds and len(judges) != 1:
-        raise UsageError(
-            "--feedback-rounds needs exactly one --judge, whose verdicts are sent back."
-        )
-    judging = plan_judging(judges, settings) if judges else None
-    names = tuple(model.name for model in judging.models) if judging is not None else ()
-    runs = _note_readiness(plan_runs("workflow", "workflow", settings, options, judges=names))
+    runs, judging, settings = _plan(judges, folder, options, rounds=rounds)
     if rounds:
         _check_rounds(runs)
     if only_estimate:
@@ -111,6 +107,47 @@ def workflow_command(
                 complete = complete and judged.scores.complete and not judged.stopped
     write_reports(folders)
     raise click.exceptions.Exit(0 if complete else 1)
+
+
+class _Planned(NamedTuple):
+    runs: list[PlannedRun]
+    judging: Judging | None
+    settings: Settings
+
+
+def _plan(
+    judges: tuple[str, ...], folder: str | None, options: Options, *, rounds: int = 0
+) -> _Planned:
+    settings = run_settings({"data.workflow": folder}, options)
+    judges = judges or ((settings.judge.model,) if settings.judge.model else ())
+    if rounds and len(judges) != 1:
+        raise UsageError(
+            "--feedback-rounds needs exactly one --judge, whose verdicts are sent back."
+        )
+    judging = plan_judging(judges, settings) if judges else None
+    names = tuple(model.name for model in judging.models) if judging is not None else ()
+    runs = plan_runs("workflow", "workflow", settings, options, judges=names)
+    return _Planned(_note_readiness(runs), judging, settings)
+
+
+def plan_partwise(options: Options, judge: str | None) -> PartwiseRun:
+    """Plan the run that the options of this command describe, to be run part by part.
+
+    `judge` is the one whose scores are wanted, if this run asks it.
+    """
+    if options["rounds"]:
+        raise UsageError("The gate has no rounds: leave --feedback-rounds out.")
+    runs, judging, settings = _plan(options["judges"], options["folder"], options)
+    run = choose_single(runs)
+    known: list[str] = [CHECK]
+    if judging is not None:
+        known = [name_judge(model, judging.options) for model in judging.models]
+
+    def score(tasks: tuple[str, ...], backend: Backend, budget: Settings) -> bool:
+        planned = None if judging is None else replace(judging, settings=budget)
+        return _make_judge_round(planned, settings, backend, tasks)(run.out).stopped
+
+    return PartwiseRun(run, settings, judging, judge if judge in known else known[0], score)
 
 
 def _note_readiness(runs: list[PlannedRun]) -> list[PlannedRun]:

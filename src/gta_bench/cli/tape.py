@@ -1,6 +1,8 @@
 """`gta tape`: make tapes from reference dialogues, and find what changed since."""
 
 import asyncio
+import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,9 +21,12 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.errors import UsageError, format_count
+from gta_bench.packages import require_packages
+from gta_bench.redaction import find_text_secrets, protect
+from gta_bench.settings import SERVER_NAME
 from gta_bench.tape.diff import CHANGES, CallDrift, repeat_calls
 from gta_bench.tape.reference import write_reference_tape
-from gta_bench.tape.storage import Tape, tape_digest
+from gta_bench.tape.storage import SESSION, Tape, tape_digest
 from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
@@ -46,6 +51,39 @@ def from_reference_command(out: Path, folder: str | None) -> None:
     """
     count = write_reference_tape(_load_atomic(folder), out)
     say(f"{format_count(count, 'call')} in {out}, digest {tape_digest(out)[:16]}.")
+
+
+@tape.command("record")
+@click.option("--out", type=NEW_FOLDER, required=True, help="Folder for the tape.")
+@click.option(
+    "--name",
+    show_default="the name of the program",
+    help="Name of the server, as in [tool_servers.NAME]; its tools are NAME__TOOL on the tape.",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def record_command(out: Path, name: str | None, command: tuple[str, ...]) -> None:
+    """Run the MCP server COMMAND for the client on standard input and output, and record it.
+
+    Write `gta tape record --out TAPE --name NAME -- COMMAND …` where the client has COMMAND. The
+    server runs as the client would start it, with all rights. Exits as the server does.
+    """
+    require_packages("`gta tape record`", "mcp", extra="serve")
+    from gta_bench.running.tape_proxy import record_server
+
+    command_settings()  # from here on, keys are redacted
+    protect(find_text_secrets(shlex.join(command), "command"))
+    server = name or re.sub(r"[^A-Za-z0-9]+", "-", Path(command[0]).stem).strip("-")
+    if not re.fullmatch(SERVER_NAME, server):
+        raise UsageError(f"--name {server!r}: use letters and digits, with single - or _ between.")
+    with closing(Tape.record(out, dataset=SESSION, origin="live")) as opened:
+        done = record_server(command, server, opened)
+    say(f"{format_count(done.calls, 'call')} of {server} in {out}.")
+    if done.unlisted:
+        say(
+            f"{format_count(done.unlisted, 'call')} not recorded: of tools that are not in the "
+            "list that the client asked for."
+        )
+    raise click.exceptions.Exit(done.status if 0 <= done.status < 128 else 1)
 
 
 @tape.command("diff")

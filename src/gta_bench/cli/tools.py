@@ -14,6 +14,7 @@ from gta_bench.cli.output import say, write_json, write_rows
 from gta_bench.cli.serve import serve_command
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import UsageError, format_count
+from gta_bench.packages import require_packages
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.settings import Settings
@@ -22,6 +23,7 @@ from gta_bench.tools.contract import Availability, Available
 from gta_bench.tools.equipment import use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
+SHOWN = 80  # characters of a description
 # Parameters for paths that the published definitions declare as text.
 PATHS_AS_TEXT = frozenset({"audio", "video"})
 
@@ -41,8 +43,19 @@ tools.add_command(serve_command)
     is_flag=True,
     help="Print the tool definitions instead, in the format of a dataset's toolmeta.json.",
 )
-def list_command(as_json: bool, toolmeta: bool) -> None:
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    metavar="NAME",
+    help="List the tools of this MCP server instead, with their digests: a name from "
+    "[tool_servers] in gta.toml or from .mcp.json; repeatable.",
+)
+def list_command(as_json: bool, toolmeta: bool, servers: tuple[str, ...]) -> None:
     """List every tool: whether it works here, with which backend, or why not."""
+    if servers:
+        _list_servers(servers, as_json=as_json)
+        return
     if toolmeta:
         write_json({name: load_tool(name).spec().model_dump(mode="json") for name in tool_names()})
         return
@@ -63,6 +76,26 @@ def list_command(as_json: bool, toolmeta: bool) -> None:
     )
     working = sum(bool(row["available"]) for row in rows)
     say(f"{working} of {format_count(len(rows), 'tool')} work here.")
+
+
+def _list_servers(names: tuple[str, ...], *, as_json: bool) -> None:
+    """Start or reach each server once, and list its tools."""
+    # Imported here because they import the evaluation engine.
+    from gta_bench.records.tool_servers import pin_servers
+    from gta_bench.tasks.run_tools import list_server_tools
+
+    require_packages("A tool server", "mcp", extra="serve")
+    with tempfile.TemporaryDirectory(prefix="gta-list-") as folder:
+        specs = asyncio.run(list_server_tools(names, command_settings(), Path(folder)))
+    if as_json:
+        write_json([spec.model_dump(mode="json") for spec in specs])
+        return
+    about = {spec.name: spec.description.strip().partition("\n")[0] for spec in specs}
+    for server, pin in pin_servers(specs).items():
+        write_rows(
+            [(name, one.interface[:12], about[name][:SHOWN]) for name, one in pin.tools.items()]
+        )
+        say(f"{server}: {format_count(len(pin.tools), 'tool')}, digest {pin.digest[:12]}.")
 
 
 def check_tools(

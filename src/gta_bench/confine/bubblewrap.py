@@ -85,6 +85,15 @@ def choose_job_user(kind: JailKind) -> int | None:
     return RANGE[(os.getpid() * 97 + next(_numbers)) % len(RANGE)]
 
 
+def find_job_user(outputs: Path) -> int | None:
+    """The user of the job that has these outputs already, else the one that the next job becomes.
+
+    A harness and the tool servers of its task write to the same folder.
+    """
+    chosen, owner = choose_job_user("bubblewrap"), outputs.stat().st_uid
+    return owner if chosen is not None and owner in RANGE else chosen
+
+
 @contextmanager
 def open_filter_file(*, forks: bool = True) -> Iterator[int]:
     """A descriptor from which bubblewrap reads the system-call filter for every process inside.

@@ -42,6 +42,11 @@ OPTIONS = (
 )
 # Prints the process id as the host numbers it, then waits until stdin is closed.
 HOLD = 'nft "$1" && read -r pid rest < /proc/self/stat && echo "$pid" && exec cat'
+# What programs need to trust the servers that they reach.
+CERTIFICATES = (
+    *("/etc/ca-certificates", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
+    *("/etc/pki/tls/certs", "/etc/pki/ca-trust"),
+)
 # Ranges without public Internet addresses. Ranges for documentation reach no machine anyway.
 PRIVATE = tuple(
     IPv4Network(network)

@@ -237,12 +237,12 @@ def _bubblewrap(job: Job, python: Python, filter_: int) -> _Command:
         orders = _orders("bubblewrap", job, where, None)
         launcher = _python_command(python, bubblewrap.CODE, orders)
     else:
-        launcher = [*_limit_command(job.limits), *_user_command(job.user)]
+        launcher = [*limit_command(job.limits), *user_command(job.user)]
         launcher += ["/bin/sh", "-c", START, "sh", *job.argv]
     return _Command([*bubblewrap.build(walls, filter_), *launcher], {}, "/")
 
 
-def _limit_command(limits: JailLimits) -> list[str]:
+def limit_command(limits: JailLimits) -> list[str]:
     """The start of a command that sets the limits.
 
     System programs do here what `inside.launch` does for snippets, because starting Python takes
@@ -265,7 +265,7 @@ def _limit_command(limits: JailLimits) -> list[str]:
     return argv
 
 
-def _user_command(user: int | None) -> list[str]:
+def user_command(user: int | None) -> list[str]:
     """The start of a command that runs as that user, with no way back."""
     if user is None:
         return []

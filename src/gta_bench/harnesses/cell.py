@@ -22,7 +22,7 @@ from typing import Any, Self
 import anyio
 
 from gta_bench.confine import files, network
-from gta_bench.confine.bubblewrap import choose_job_user, open_filter_file
+from gta_bench.confine.bubblewrap import find_job_user, open_filter_file
 from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses import choice
@@ -80,7 +80,7 @@ class Cell:
         self._writer: asyncio.StreamWriter | None = None
         self._way: network.OpenNetwork | None = None
         self._namespace = ""
-        self._user = choose_job_user("bubblewrap")
+        self._user = find_job_user(plan.outputs)
         self._owner = plan.outputs.stat()
         for name in ("work", "task", "etc", "sockets"):
             (self.folder / name).mkdir()

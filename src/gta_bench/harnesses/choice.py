@@ -6,7 +6,6 @@ The plan says what a cell shows of this machine, and which command opens it.
 import json
 import re
 import shlex
-import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from typing import Literal
 
 from gta_bench.confine import bubblewrap, network, walls
 from gta_bench.confine.bubblewrap import NOBODY, Bind, Walls
+from gta_bench.confine.commands import locate
 from gta_bench.confine.inside.protocol import Orders
 from gta_bench.confine.limits import MIB
 from gta_bench.confine.walls import Python
@@ -39,10 +39,6 @@ StopCause = Literal["timeout", "cost", "output", "disk", "memory", "processes"]
 WORKSPACE, TASK, SOCKETS, HOME = "/workspace", "/task", "/run/gta", "/home/harness"
 INSIDE = (walls.INSIDE, "gta_bench/harnesses/inside")
 SYSTEM_NAMES = ("/etc/os-release", "/etc/debian_version")  # Inspect asks which system it is
-CERTIFICATES = (
-    *("/etc/ca-certificates", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
-    *("/etc/pki/tls/certs", "/etc/pki/ca-trust"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,30 +165,12 @@ def parse_command(text: str) -> list[str]:
         if name not in PLACEHOLDERS:
             known = " and ".join(PLACEHOLDERS)
             raise UsageError(f"--harness: unknown placeholder {name}. Use {known}.")
-    if shutil.which(words[0], path=walls.ENVIRONMENT["PATH"]) is not None:
-        return [words[0], *(_absolute(word) for word in words[1:])]
-    program = shutil.which(words[0])
-    if program is None:
+    located = locate(words)
+    if located is None:
         raise UsageError(
             f"--harness: program {words[0]!r} not found; install it, or give its full path."
         )
-    return [str(Path(program).absolute()), *(_absolute(word) for word in words[1:])]
-
-
-def find_command_files(words: Sequence[str]) -> list[Path]:
-    """Return the files of this machine that a command names, so that its cell can show them."""
-    paths = [Path(word) for word in words if word.startswith("/")]
-    found = [path for path in paths if path.exists() and not path.is_relative_to("/usr")]
-    return [*found, *(path.resolve() for path in found if path.is_symlink())]
-
-
-def _absolute(word: str) -> str:
-    """Make a relative path absolute, because the command starts elsewhere; `run` is no path."""
-    if word.startswith(("/", "-", "{")):
-        return word
-    path = Path(word)
-    is_path = path.exists() if "/" in word else bool(path.suffix) and path.is_file()
-    return str(path.absolute()) if is_path else word
+    return located
 
 
 def free_port() -> int:
@@ -232,7 +210,7 @@ def make_command(plan: Plan, folder: Path, *, user: int | None, filter_: int) ->
     """Return the command that opens a cell whose own files are in `folder`."""
     python, disk = Python.current(), plan.limits.disk_bytes
     is_open = plan.network == "open"
-    outside = CERTIFICATES if is_open else ()
+    outside = network.CERTIFICATES if is_open else ()
     readable = dict.fromkeys((*map(Path, python.roots), *plan.readable))
     binds = [
         Bind(str(path), str(path))

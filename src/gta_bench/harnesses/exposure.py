@@ -10,17 +10,19 @@ caches and our own runs. Files elsewhere are installed software, which has a ver
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
 import gta_bench
 from gta_bench.confine.bubblewrap import SYSTEM_FILES, SYSTEM_LINKS
+from gta_bench.confine.commands import find_command_files
+from gta_bench.confine.network import CERTIFICATES
 from gta_bench.confine.walls import Python
 from gta_bench.datasets.files import sha256
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.choice import CERTIFICATES, Harness, find_command_files, parse_command
+from gta_bench.harnesses.choice import Harness, parse_command
 from gta_bench.runs.directory import MANIFEST
 from gta_bench.settings import CONFIG_FILE, Settings
 
@@ -33,9 +35,17 @@ KEYS: Final = (
 
 
 def check_exposure(
-    harness: Harness | None, settings: Settings, data: Path, *, out: Path | None = None
+    harness: Harness | None,
+    settings: Settings,
+    data: Path,
+    *,
+    out: Path | None = None,
+    served: Sequence[Path] = (),
 ) -> None:
-    """Refuse a run whose jail or harness could read the datasets, `out`, settings or keys."""
+    """Refuse a run whose jail or harness could read the datasets, `out`, settings or keys.
+
+    `served` are paths that its tool servers can read.
+    """
     hidden = {
         "the dataset": data,
         "GTA-Atomic": Path(settings.data.atomic),
@@ -44,27 +54,31 @@ def check_exposure(
         "the keys": Path(".env"),
     }
     hidden = {what: path for what, path in hidden.items() if path.exists()}
-    require_hidden(harness, hidden if out is None else hidden | {"the run": out})
+    require_hidden(harness, hidden if out is None else hidden | {"the run": out}, served)
 
 
-def require_hidden(harness: Harness | None, hidden: Mapping[str, Path]) -> None:
+def require_hidden(
+    harness: Harness | None, hidden: Mapping[str, Path], served: Sequence[Path] = ()
+) -> None:
     """Refuse a run whose jail or harness could read the paths in `hidden`, or keys.
 
     `hidden` maps descriptions to paths. Files of this package, such as the demo's tasks, are not
     secret.
     """
-    if harness is not None and harness.kind == "bridged":
+    bridged = harness is not None and harness.kind == "bridged"
+    if bridged and not served:
         return
+    named = [*served, *(() if harness is None or bridged else _find_named(harness))]
     package = Path(gta_bench.__file__).resolve().parent
     secrets = {what: path.resolve() for what, path in hidden.items()}
     secrets = {what: at for what, at in secrets.items() if not at.is_relative_to(package)}
-    for path in () if harness is None else _find_named(harness):
+    for path in named:
         for what, secret in secrets.items():
             if path.resolve().is_relative_to(secret):
                 _refuse(path, what, secret)
     home = Path.home()
     secrets |= {f"keys (~/{name})": home / name for name in KEYS if (home / name).exists()}
-    for path in _find_shown(harness):
+    for path in (*map(Path, Python.current().roots), *named):
         for what, secret in secrets.items():
             if secret.is_relative_to(path.resolve()):
                 _refuse(path, what, secret)
@@ -73,7 +87,8 @@ def require_hidden(harness: Harness | None, hidden: Mapping[str, Path]) -> None:
 def _refuse(path: Path, what: str, secret: Path) -> NoReturn:
     raise UsageError(
         f"The measured system could read {path}, and with it {what}: {secret}. Show it less "
-        "(--harness-readable accepts single files), or move one of them."
+        "(--harness-readable, and `readable` of a tool server, accept single files), or move one "
+        "of them."
     )
 
 
@@ -84,7 +99,8 @@ def list_shown_paths(harness: Harness) -> tuple[str, ...]:
     outside = CERTIFICATES if harness.network == "open" else ()
     system = ("/usr", *SYSTEM_LINKS, *SYSTEM_FILES, *outside)
     existing = [Path(name) for name in system if Path(name).exists()]
-    return tuple(dict.fromkeys(map(_shorten, [*existing, *_find_shown(harness)])))
+    shown = [*existing, *map(Path, Python.current().roots), *_find_named(harness)]
+    return tuple(dict.fromkeys(map(_shorten, shown)))
 
 
 def hash_harness_files(harness: Harness, folder: Path | None = None) -> str | None:
@@ -108,12 +124,6 @@ def hash_harness_files(harness: Harness, folder: Path | None = None) -> str | No
     for name, file in sorted(files.items()):
         digest.update(f"{name}\0{sha256(file)}\n".encode())
     return digest.hexdigest()
-
-
-def _find_shown(harness: Harness | None) -> list[Path]:
-    """Return what is readable in addition to the system's own files."""
-    named = [] if harness is None else [*_find_named(harness)]
-    return [*map(Path, Python.current().roots), *named]
 
 
 def _find_named(harness: Harness) -> Iterator[Path]:

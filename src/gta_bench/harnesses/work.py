@@ -26,6 +26,7 @@ from typing_extensions import override
 
 from gta_bench.agents.provider import watch_faults
 from gta_bench.confine import files
+from gta_bench.confine.commands import find_command_files
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import EnvironmentProblem, RunError
 from gta_bench.harnesses import choice, named
@@ -232,7 +233,7 @@ def plan_command(harness: choice.Harness, given: Assignment) -> choice.Plan:
     words = choice.parse_command(harness.target)
     return harness.plan_cell(
         given.workspace,
-        readable=choice.find_command_files(words),
+        readable=find_command_files(words),
         search=[Path(words[0]).parent] if words[0].startswith("/") else [],
         sockets=[MCP],
     )

@@ -15,6 +15,7 @@ from pydantic import (
 from gta_bench.errors import format_count
 from gta_bench.records.base import Record
 from gta_bench.records.tape import TapeUse
+from gta_bench.records.tool_servers import ServerPin, describe_drift
 from gta_bench.records.views import Displayed
 
 DatasetName = Literal["atomic", "workflow"]
@@ -114,7 +115,7 @@ class Feedback(Record):
 # the judges and the similarity again.
 _REPLACEABLE: Final = frozenset({"judges", "similarity"})
 # Fields in which a run can grow: larger values extend it.
-_GROWING: Final = frozenset({"tasks", "epochs"})
+_GROWING: Final = frozenset({"tasks", "epochs", "server_pins"})
 # Fields that the first manifests did not record; None there means unknown.
 _UNRECORDED: Final = frozenset({"max_turns", "max_calls", "limits", "harness_digest", "wording"})
 
@@ -153,7 +154,8 @@ class RunSpec(Displayed, Record):
     agents, `limits` a foreign system; each is None for the other. `judges` are the judge models
     named by the command that began the run; the judges that were used are in its verdicts.
     `wording` says whose prompts `react-upstream` used; None for other agents, and in the first
-    manifests, where it was ours.
+    manifests, where it was ours. `tool_servers` are the servers whose tools every task gets, and
+    `server_pins` has the tools of all servers that are used.
 
     >>> RunSpec(
     ...     dataset="atomic",
@@ -180,6 +182,8 @@ class RunSpec(Displayed, Record):
     judges: tuple[str, ...] = ()
     similarity: str = "wordllama"
     wording: Wording | None = None
+    tool_servers: tuple[str, ...] = Field(default=(), exclude_if=lambda servers: not servers)
+    server_pins: Mapping[str, ServerPin] = Field(default={}, exclude_if=lambda pins: not pins)
 
     @property
     def units(self) -> int:
@@ -201,15 +205,21 @@ class RunSpec(Displayed, Record):
         """The first difference that makes it another run; None if it continues or extends it."""
         for found in compare_specs(self, other):
             if found.name == "tape":
-                if self.tape is None or not self.tape.same_use(other.tape):
-                    return found
+                differs = self.tape is None or not self.tape.same_use(other.tape)
+            elif found.name == "server_pins":
+                differs = bool(self.drift(other))
             elif found.name.startswith(CODE) and not self.system.code:
-                continue  # recorded by later versions only
-            elif found.name not in _REPLACEABLE | _GROWING and not (
-                found.mine is None and found.name in _UNRECORDED
-            ):
+                differs = False  # recorded by later versions only
+            else:
+                unknown = found.mine is None and found.name in _UNRECORDED
+                differs = found.name not in _REPLACEABLE | _GROWING and not unknown
+            if differs:
                 return found
         return None
+
+    def drift(self, other: "RunSpec") -> list[str]:
+        """How the tools of tool servers changed from this run to the other one, tool by tool."""
+        return describe_drift(self.server_pins, other.server_pins)
 
     def extend(self, other: "RunSpec") -> "RunSpec":
         """This run with the tasks and epochs of the other one added.
@@ -221,7 +231,14 @@ class RunSpec(Displayed, Record):
         added = tuple(task for task in other.tasks if task not in known)
         whole = bool(added) and known <= set(other.tasks)
         tasks = other.tasks if whole else self.tasks + added
-        return self.model_copy(update={"tasks": tasks, "epochs": max(self.epochs, other.epochs)})
+        pins = {**other.server_pins, **self.server_pins}
+        return self.model_copy(
+            update={
+                "tasks": tasks,
+                "epochs": max(self.epochs, other.epochs),
+                "server_pins": dict(sorted(pins.items())),
+            }
+        )
 
 
 # The key under which a log keeps the result of `state_run`.

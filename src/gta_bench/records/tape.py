@@ -21,7 +21,8 @@ class TapeCall(Record):
     """The key by which a reply is found: everything that the reply depends on.
 
     `arguments` leave out values that equal the tool's defaults; `files` has the digest of every
-    workspace file that the arguments name.
+    workspace file that the arguments name. `server` is the digest of the tool server that has the
+    tool, if one has.
     """
 
     dataset: str
@@ -29,6 +30,7 @@ class TapeCall(Record):
     tool: str
     arguments: Mapping[str, JsonValue] = {}
     files: Mapping[str, str] = {}
+    server: str = Field(default="", exclude_if=lambda server: not server)
 
 
 class TapeFile(Record):

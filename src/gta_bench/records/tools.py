@@ -1,13 +1,20 @@
 """Tool definitions: names, inputs and outputs."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from gta_bench.records.base import Record
 
 ParameterType = Literal["text", "image", "audio", "video", "file", "bool", "int", "float"]
 FILE_TYPES: frozenset[ParameterType] = frozenset({"image", "audio", "video", "file"})
+
+
+# Between the name of a tool server and the name of its tool: `files__read_file`.
+SERVER_SEPARATOR: Final = "__"
+# In a task's list, all tools of a server: `files__*`.
+ALL_TOOLS: Final = f"{SERVER_SEPARATOR}*"
 
 
 class Parameter(Record):
@@ -21,13 +28,27 @@ class Parameter(Record):
     filetype: str | None = None
 
 
+class ServedTool(Record):
+    """What a tool server says about one of its tools, unchanged."""
+
+    server: str
+    input_schema: Mapping[str, JsonValue]
+    output_schema: Mapping[str, JsonValue] | None = None
+    annotations: Mapping[str, JsonValue] | None = None
+
+
 class ToolSpec(Record):
-    """A tool as it is offered to an agent."""
+    """A tool as it is offered to an agent.
+
+    `served` is set for the tools of a tool server: models and harnesses get its schema, and
+    `inputs` is a summary of it.
+    """
 
     name: str
     description: str = ""
     inputs: tuple[Parameter, ...] = ()
     outputs: tuple[Parameter, ...] = ()
+    served: ServedTool | None = Field(default=None, exclude_if=lambda served: served is None)
 
     def input(self, name: str) -> Parameter | None:
         """The input with that name, or None."""

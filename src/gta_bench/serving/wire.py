@@ -92,7 +92,12 @@ JSON_TYPES: dict[ParameterType, str] = {"bool": "boolean", "int": "integer", "fl
 
 
 def input_schema(spec: ToolSpec) -> dict[str, JsonValue]:
-    """Return the JSON Schema of a tool's arguments; files are paths in the workspace."""
+    """Return the JSON Schema of a tool's arguments; files are paths in the workspace.
+
+    The schema of a tool server's tool is its own.
+    """
+    if spec.served is not None:
+        return dict(spec.served.input_schema)
     named = [(entry.name, entry) for entry in spec.inputs if entry.name]
     return {
         "type": "object",

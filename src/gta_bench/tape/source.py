@@ -31,6 +31,7 @@ from gta_bench.records.tape import (
     TapeReply,
     UnavailableReply,
 )
+from gta_bench.records.tool_servers import pin_servers
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.redaction import Redactor
 from gta_bench.tape.storage import Tape, call_key, call_text, canonical_json
@@ -57,7 +58,8 @@ class TapedTools:
     `replay` answers from the tape only. `replay-else-live` answers from the tape, else from the
     tools, and records nothing. `record` calls the tools and records every reply; a call that this
     unit already has on the tape is answered from the tape, so that a continued recording repeats
-    no call, and every recorded run can be replayed.
+    no call, and every recorded run can be replayed. Calls of tool servers are always made, and
+    replace earlier ones.
     """
 
     def __init__(
@@ -75,6 +77,9 @@ class TapedTools:
         self._redactor = redactor
         self._live = live
         self._specs = dict(tape.specs if live is None else live.specs())
+        self._servers = {
+            server: pin.digest for server, pin in pin_servers(self._specs.values()).items()
+        }
         self._made: Counter[bytes] = Counter()
         # Equal calls have an order, and the files of a call are those that appear during it.
         self._turn = asyncio.Lock()
@@ -92,12 +97,16 @@ class TapedTools:
         not recorded.
         """
         async with self._turn:
-            call = tape_call(
-                self._unit, name, arguments, self._specs.get(name), workspace, self._redactor
-            )
+            spec = self._specs.get(name)
+            call = tape_call(self._unit, name, arguments, spec, workspace, self._redactor)
+            if spec is not None and spec.served is not None:
+                call = call.model_copy(update={"server": self._servers[spec.served.server]})
             key, epoch = call_key(call), self._unit.epoch
             self._made[key] += 1
-            reply = self._find(call, epoch=epoch, number=self._made[key])
+            # The state of a tool server is made by calls, so a recording makes all of them.
+            must_call = self._mode == "record" and bool(call.server)
+            number = self._made[key]
+            reply = None if must_call else self._find(call, epoch=epoch, number=number)
             if reply is not None:
                 return _replay(self._tape, workspace, name, reply)
             if self._live is None:
@@ -106,10 +115,10 @@ class TapedTools:
                 raise NotOnTape(call_text(call), nearest=describe_nearest(self._tape, call))
             if self._mode != "record":
                 return await self._live.call(workspace, name, arguments)
-            reply = await _record_reply(
+            reply = await record_reply(
                 self._live, workspace, name, arguments, tape=self._tape, redactor=self._redactor
             )
-            self._tape.keep(CallLine(call=call, epoch=epoch, number=self._made[key], reply=reply))
+            self._tape.keep(CallLine(call=call, epoch=epoch, number=number, reply=reply))
             return _to_result(name, reply)
 
 
@@ -235,7 +244,7 @@ def _to_result(tool: str, reply: TapeReply) -> ToolResult:
             )
 
 
-async def _record_reply(
+async def record_reply(
     live: ToolSource,
     workspace: Workspace,
     name: str,

@@ -33,6 +33,7 @@ from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, join_parts, parts_of
 
 TAPE = "tape.jsonl"
+SESSION = "session"  # instead of dataset and task, for calls that no run made
 _LINE = TypeAdapter[TapeLine](TapeLine)
 
 
@@ -148,6 +149,10 @@ class Tape:
         """
         own, anywhere = _keys(call)
         entries = self._own.get(own)
+        if entries is None and call.server:
+            # A tool server may have a state, so no other task can answer for this one.
+            entries = self._own.get(call_key(session_call(call)))
+            anywhere = b""
         if entries is not None:
             epochs = {entry.epoch for entry in entries}
             chosen = epoch if epoch in epochs else min(epochs)
@@ -162,6 +167,10 @@ class Tape:
             if (entry.epoch, entry.number) == (epoch, number):
                 return self._line(entry).reply
         return None
+
+    def count(self, call: TapeCall) -> int:
+        """Return how many equal calls of the same task are on the tape."""
+        return len(self._own.get(call_key(call), ()))
 
     def candidates(self, call: TapeCall, most: int) -> list[TapeCall]:
         """Return recorded calls of the same tool: those of the task, else those of any task."""
@@ -205,7 +214,11 @@ class Tape:
         call, entry = line.call, _Entry(line.epoch, line.number, start, length)
         own, anywhere = _keys(call)
         entries = self._own.setdefault(own, [])
-        if any(entry[:2] == old[:2] for old in entries):
+        same = [place for place, old in enumerate(entries) if entry[:2] == old[:2]]
+        if same and call.server:
+            entries[same[0]] = entry  # a unit that was begun again made all of its calls again
+            return
+        if same:
             return  # two concurrent recordings made the same call: the first one counts
         entries.append(entry)
         self._by_task.setdefault((call.task, call.tool), []).append(entry)
@@ -258,9 +271,15 @@ def call_key(call: TapeCall) -> bytes:
     return _keys(call)[0]
 
 
+def session_call(call: TapeCall) -> TapeCall:
+    """Return the same call of a tool server as recorded outside of any task."""
+    return call.model_copy(update={"dataset": SESSION, "task": SESSION, "files": {}})
+
+
 def _keys(call: TapeCall) -> tuple[bytes, bytes]:
     """Return the key of a call within its task, and its key on the whole tape."""
-    text = canonical_json([call.dataset, call.tool, dict(call.arguments), dict(call.files)])
+    parts: list[JsonValue] = [call.dataset, call.tool, dict(call.arguments), dict(call.files)]
+    text = canonical_json([*parts, call.server])
     anywhere = hashlib.blake2b(_encode(text), digest_size=16)
     own = anywhere.copy()
     own.update(f"\0{call.task}".encode())
@@ -277,9 +296,14 @@ def _outcome_digest(reply: TapeReply) -> bytes:
     return hashlib.blake2b(_encode(seen), digest_size=8).digest()
 
 
+def has_tape(folder: StorePath) -> bool:
+    """Whether there is a tape in the folder."""
+    return (folder / TAPE).is_file() or parts_of(folder / TAPE).is_dir()
+
+
 def _read_header(folder: StorePath) -> HeaderLine:
     file = folder / TAPE
-    if not file.is_file() and not parts_of(file).is_dir():
+    if not has_tape(folder):
         raise RunError(
             f"{folder} is not a tape: it has no {TAPE}. Create a tape with "
             "`gta tape from-reference` or `--tape-mode record`."

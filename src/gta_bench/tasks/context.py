@@ -54,11 +54,15 @@ class Taping(NamedTuple):
 
 
 class OpenTooling(NamedTuple):
-    """The source of tools (`local`, or a server's address), the tape, and the controls."""
+    """The source of tools (`local`, or a server's address), the tape, and the controls.
+
+    `servers` are the tool servers whose tools every task gets.
+    """
 
     server: str = LOCAL
     taping: Taping | None = None
     controls: Controls | None = None
+    servers: tuple[str, ...] = ()
 
 
 LOCAL_TOOLS = OpenTooling()

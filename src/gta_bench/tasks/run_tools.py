@@ -1,27 +1,47 @@
 """The tools of a run: local or of a server, behind a tape, and under controls."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.confine.workspace import Workspace
+from gta_bench.errors import ToolServerFailure, UsageError
+from gta_bench.packages import require_packages
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import OWN_TOOLS, RunManifest, RunSpec
-from gta_bench.records.tools import ToolSpec
+from gta_bench.records.tape import TapeUse
+from gta_bench.records.tool_servers import ServerPin, describe_drift, pin_servers
+from gta_bench.records.tools import ALL_TOOLS, ToolSpec
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import write_manifest
 from gta_bench.runs.store import StorePath
-from gta_bench.serving.choice import LOCAL, TOKEN_VARIABLE, ServerAddress, parse_tools
+from gta_bench.serving.choice import (
+    LOCAL,
+    SERVER_PACKAGES,
+    TOKEN_VARIABLE,
+    ServerAddress,
+    parse_tools,
+)
 from gta_bench.serving.client import Patience, RemoteSource, connect
-from gta_bench.settings import read_key
+from gta_bench.serving.tool_servers import choose_servers
+from gta_bench.settings import Settings, read_key
 from gta_bench.tape.controls import Controls, OtherReplies, parse_controls
 from gta_bench.tape.source import TapedTools, TapeUnit
-from gta_bench.tape.storage import Tape, describe_recording
-from gta_bench.tasks.context import OpenTooling, Taping, at_end, current_settings, current_tooling
+from gta_bench.tape.storage import Tape, describe_recording, has_tape
+from gta_bench.tasks.context import (
+    OpenTooling,
+    Taping,
+    at_end,
+    current_context,
+    current_settings,
+    current_tooling,
+)
 from gta_bench.tools.equipment import close_equipment, open_equipment
-from gta_bench.tools.offering import OfferedTools, list_offered_tools
+from gta_bench.tools.offering import JoinedTools, OfferedTools, find_server, list_offered_tools
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
@@ -42,14 +62,15 @@ def open_tooling(
         wanted = parse_controls(spec.controls)
         controls = Controls(wanted, spec.control_seed, OtherReplies(references))
     if spec.tape is None or folder is None:
-        yield OpenTooling(server, controls=controls)
+        yield OpenTooling(server, controls=controls, servers=spec.tool_servers)
         return
     if spec.tape.mode == "record":
         tape = Tape.record(folder, dataset=spec.dataset, origin="live")
     else:
         tape = Tape.open(folder)
     try:
-        yield OpenTooling(server, Taping(tape, spec.tape.mode, spec.dataset), controls)
+        taping = Taping(tape, spec.tape.mode, spec.dataset)
+        yield OpenTooling(server, taping, controls, spec.tool_servers)
     finally:
         tape.close()
 
@@ -82,7 +103,13 @@ class RunTools:
         """Yield the tools of one task; `own` has its list, with the dataset's definitions."""
         tooling = current_tooling()
         taping = tooling.taping
-        async with self._live(workspace, needed=taping is None or taping.mode != "replay") as live:
+        own = {**own, **{f"{name}{ALL_TOOLS}": None for name in tooling.servers}}
+        needed = taping is None or taping.mode != "replay"
+        async with AsyncExitStack() as stack:
+            live = await stack.enter_async_context(self._live(workspace, needed=needed))
+            if live is not None and (names := list_servers(own)):
+                servers = [await _open_server(stack, name, workspace) for name in names]
+                live = JoinedTools([live, *servers])
             source = live
             if taping is not None:
                 if taping.mode == "record" and live is not None:
@@ -124,6 +151,82 @@ class RunTools:
                     await source.release(workspace)
                 finally:
                     await source.aclose()
+
+
+def list_servers(own: Mapping[str, ToolSpec | None]) -> list[str]:
+    """Return the tool servers that a task's list of tools names."""
+    found = (find_server(name, spec) for name, spec in own.items())
+    return list(dict.fromkeys(server for server in found if server is not None))
+
+
+async def _open_server(stack: AsyncExitStack, name: str, workspace: Workspace) -> ToolSource:
+    """Open a tool server for one unit; raises if its tools are not those of the run."""
+    from gta_bench.serving.server_tools import open_server
+
+    settings = choose_servers(current_settings(), [name])
+    opening = open_server(name, settings.tool_servers[name], workspace)
+    source = await stack.enter_async_context(opening)
+    context = current_context()
+    spec = None if context is None else context.spec
+    pins = {} if spec is None else spec.server_pins
+    changes = describe_drift(pins, pin_servers(source.specs().values()))
+    if changes:
+        raise ToolServerFailure(
+            f"Tool server {name!r} has changed since the run began: {'; '.join(changes)}. Restore "
+            "it and run the same command again."
+        )
+    return source
+
+
+async def pin_tools(
+    names: Iterable[str], settings: Settings, use: TapeUse | None, tape: StorePath | None
+) -> dict[str, ServerPin]:
+    """Return the tools of these servers: of a replayed tape, else of the servers themselves.
+
+    Raises if the tools of a tape are not those of the servers.
+    """
+    wanted = list(names)
+    if not wanted:
+        return {}
+    taped: dict[str, ServerPin] = {}
+    if use is not None and tape is not None and has_tape(tape):
+        with closing(Tape.open(tape)) as opened:
+            taped = pin_servers(opened.specs.values())
+    if use is not None and use.mode == "replay":
+        missing = [name for name in wanted if name not in taped]
+        if missing:
+            raise UsageError(
+                f"The tape {tape} has no tools of the tool server {missing[0]!r}. It has those of: "
+                f"{', '.join(taped) or 'none'}."
+            )
+        return {name: taped[name] for name in wanted}
+    require_packages("A tool server", *SERVER_PACKAGES, extra="serve")
+    with tempfile.TemporaryDirectory(prefix="gta-pin-") as folder:
+        pins = pin_servers(await list_server_tools(wanted, settings, Path(folder)))
+    changes = describe_drift(taped, pins)
+    if changes:
+        raise UsageError(
+            f"The tape {tape} was recorded with other tools: {'; '.join(changes)}. Restore the "
+            "tool server, or record into another folder."
+        )
+    return pins
+
+
+async def list_server_tools(
+    names: Iterable[str], settings: Settings, folder: Path
+) -> list[ToolSpec]:
+    """Start or reach each server once, with an empty workspace in `folder`; return its tools."""
+    from gta_bench.serving.server_tools import open_server
+
+    wanted = list(names)
+    chosen = choose_servers(settings, wanted).tool_servers
+
+    async def ask(name: str) -> list[ToolSpec]:
+        workspace = Workspace.create(folder / name, {})
+        async with open_server(name, chosen[name], workspace) as source:
+            return list(source.specs().values())
+
+    return [spec for specs in await asyncio.gather(*map(ask, wanted)) for spec in specs]
 
 
 async def connect_tools(server: ServerAddress, patience: Patience | None = None) -> RemoteSource:

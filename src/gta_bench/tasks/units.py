@@ -62,6 +62,17 @@ def load_workflow_once(folder: str) -> WorkflowDataset:
     return load_workflow(Path(folder))
 
 
+def forget_datasets(*, unless: object) -> None:
+    """Load datasets again, unless that is what they were loaded for."""
+    if _loaded_for != [unless]:
+        load_atomic_once.cache_clear()
+        load_workflow_once.cache_clear()
+        _loaded_for[:] = [unless]
+
+
+_loaded_for: list[object] = []
+
+
 def make_samples(dataset: Dataset) -> MemoryDataset:
     """Return the tasks as samples of Inspect, without anything to score them by (`seal`)."""
     samples = [Sample(id=entry.id, input=entry.request) for entry in dataset.tasks.values()]

@@ -137,8 +137,10 @@ def is_busy(status: int) -> bool:
 
 
 def _read_message(body: bytes) -> str:
-    """Return the server's own explanation as one line; empty if there is none."""
+    """Return the server's own explanation as one line; empty if there is none, or a web page."""
     text = body[: 16 * EXCERPT].decode("utf-8", "replace")
+    if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
+        return ""
     try:
         found = json.loads(text)
         while isinstance(found, dict):

@@ -15,7 +15,13 @@ from gta_bench.datasets.model import Dataset
 from gta_bench.errors import CallRefused
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.calls import ToolResult
-from gta_bench.records.tools import FILE_TYPES, ParameterType, ToolSpec
+from gta_bench.records.tools import (
+    ALL_TOOLS,
+    FILE_TYPES,
+    SERVER_SEPARATOR,
+    ParameterType,
+    ToolSpec,
+)
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.source import ToolSource
@@ -37,9 +43,28 @@ def list_own_tools(dataset: Dataset, task: AtomicTask | WorkflowTask) -> dict[st
 def list_offered_tools(
     own: Mapping[str, ToolSpec | None], known: Mapping[str, ToolSpec]
 ) -> list[ToolSpec]:
-    """Return each tool as the source defines it, or else as the dataset does."""
-    found = [known.get(name) or spec for name, spec in own.items()]
-    return [spec for spec in found if spec is not None]
+    """Return each tool as the source defines it, or else as the dataset does.
+
+    `NAME__*` stands for all tools of the tool server NAME.
+    """
+    found: dict[str, ToolSpec | None] = {}
+    for name, spec in own.items():
+        if name.endswith(ALL_TOOLS):
+            server = name.removesuffix(ALL_TOOLS)
+            found |= {
+                one.name: one
+                for one in known.values()
+                if one.served is not None and one.served.server == server
+            }
+        else:
+            found[name] = known.get(name) or spec
+    return [spec for spec in found.values() if spec is not None]
+
+
+def find_server(name: str, spec: ToolSpec | None) -> str | None:
+    """Return the tool server that a task's entry names, None for a tool of ours or the dataset."""
+    server, separator, _ = name.partition(SERVER_SEPARATOR)
+    return server if spec is None and server and separator else None
 
 
 def check_call(
@@ -59,6 +84,8 @@ def check_call(
     """
     check_name(offered, name)
     given = check_object(name, arguments)
+    if offered[name].served is not None:
+        return dict(given)  # its server checks them, with more than types
     # Native calls often omit an optional parameter by passing null.
     present = {key: value for key, value in given.items() if value is not None}
     tool = offered[name]
@@ -100,6 +127,29 @@ def check_object(
     if not isinstance(arguments, Mapping):
         raise CallRefused(f"{name}: the arguments are no JSON object.", cause="arguments")
     return arguments
+
+
+class JoinedTools:
+    """Several sources as one; the first that has a tool of that name is called."""
+
+    def __init__(self, sources: Sequence[ToolSource]) -> None:
+        self._specs: dict[str, ToolSpec] = {}
+        self._owners: dict[str, ToolSource] = {}
+        for source in reversed(sources):
+            specs = source.specs()
+            self._specs |= specs
+            self._owners |= dict.fromkeys(specs, source)
+
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """Return the tools of all sources."""
+        return self._specs
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        """Call a tool of the source that has it."""
+        check_name(self._specs, name)
+        return await self._owners[name].call(workspace, name, arguments)
 
 
 class OfferedTools:

@@ -1,0 +1,65 @@
+"""The tools of tool servers as a run pins them, and what changed since."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gta_bench.records.base import Record
+from gta_bench.records.digests import content_digest
+from gta_bench.records.tools import ToolSpec
+
+
+class ToolPin(Record):
+    """Digests of a tool: of its schemas and annotations, and of its description."""
+
+    interface: str
+    description: str
+
+
+class ServerPin(Record):
+    """The tools of one server when a run began, by name."""
+
+    tools: Mapping[str, ToolPin]
+
+    @property
+    def digest(self) -> str:
+        """One digest for all tools of the server."""
+        return content_digest(self.model_dump(mode="json"))
+
+
+def pin_servers(specs: Iterable[ToolSpec]) -> dict[str, ServerPin]:
+    """Pin the tools of each server among these tools.
+
+    >>> from gta_bench.records.tools import ServedTool, ToolSpec
+    >>> served = ServedTool(server="clock", input_schema={"type": "object"})
+    >>> pin_servers([ToolSpec(name="clock__now", served=served), ToolSpec(name="OCR")]).keys()
+    dict_keys(['clock'])
+    """
+    found: dict[str, dict[str, ToolPin]] = {}
+    for spec in specs:
+        if spec.served is not None:
+            said = spec.served.model_dump(mode="json", exclude={"server"})
+            pin = ToolPin(
+                interface=content_digest(said), description=content_digest(spec.description)
+            )
+            found.setdefault(spec.served.server, {})[spec.name] = pin
+    return {server: ServerPin(tools=tools) for server, tools in sorted(found.items())}
+
+
+def describe_drift(then: Mapping[str, ServerPin], now: Mapping[str, ServerPin]) -> list[str]:
+    """Describe how each tool changed, for the servers that both have."""
+    return [
+        change
+        for server in sorted({*then} & {*now})
+        for change in _compare_tools(then[server].tools, now[server].tools)
+    ]
+
+
+def _compare_tools(then: Mapping[str, ToolPin], now: Mapping[str, ToolPin]) -> Iterator[str]:
+    for name in sorted({*then, *now}):
+        if name not in now:
+            yield f"{name} is gone"
+        elif name not in then:
+            yield f"{name} is new"
+        elif then[name].interface != now[name].interface:
+            yield f"{name} has another schema"
+        elif then[name] != now[name]:
+            yield f"{name} has another description"

@@ -1,0 +1,231 @@
+"""Five published MCP servers: ten tasks by an agent and a command, then replayed without them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+
+import gta_bench
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.logs import read_units
+from tests.needs import needs, require_programs
+
+pytestmark = [pytest.mark.slow, needs("bwrap")]
+NODE = ("filesystem", "everything", "memory")
+NODE_VERSION = "2026.8.31"
+PYTHON = ("mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19")
+# What these two need besides the packages that we need ourselves.
+NEEDED = ("gitpython", "gitdb", "smmap", "tzlocal", "tzdata")
+NAME = "mockllm/model"
+COUNTS = {"files": 14, "everything": 13, "memory": 9, "git": 12, "time": 2}
+REPO = {"repo_path": "/workspace/repo"}
+NOON = {"source_timezone": "Europe/Paris", "time": "12:00"}
+TEA = {"name": "tea", "entityType": "drink", "observations": ["from leaves"]}
+MILK = {"name": "milk", "entityType": "drink", "observations": ["white"]}
+Calls = list[tuple[str, dict[str, Any]]]
+# Calls, and the checks that decide each task.
+TASKS: dict[str, tuple[Calls, str]] = {
+    "files-write": (
+        [("files__write_file", {"path": "outputs/tea.txt", "content": "Assam and Ceylon"})],
+        '{ is = "text.contains", file = "tea.txt", all = ["Assam", "Ceylon"] }',
+    ),
+    "files-edit": (
+        [
+            ("files__write_file", {"path": "outputs/a.txt", "content": "black tea"}),
+            (
+                "files__edit_file",
+                {"path": "outputs/a.txt", "edits": [{"oldText": "black", "newText": "green"}]},
+            ),
+            ("files__read_text_file", {"path": "/etc/passwd"}),
+        ],
+        '{ is = "text.contains", file = "a.txt", all = ["green tea"] }',
+    ),
+    "everything-picture": (
+        [("everything__get-tiny-image", {})],
+        '{ is = "file.kind", file = "*.png", kind = "png" }',
+    ),
+    "everything-blob": (
+        [
+            ("everything__get-resource-reference", {"resourceType": "Blob", "resourceId": 1}),
+            ("everything__get-resource-links", {"count": 2}),
+            ("everything__get-sum", {"a": 20, "b": 22}),
+        ],
+        '{ is = "answer.contains", all = ["42", "demo://resource"] }',
+    ),
+    "memory-create": (
+        [("memory__create_entities", {"entities": [TEA]}), ("memory__read_graph", {})],
+        '{ is = "answer.contains", all = ["from leaves"] }',
+    ),
+    "memory-relate": (
+        [
+            ("memory__create_entities", {"entities": [TEA, MILK]}),
+            (
+                "memory__create_relations",
+                {"relations": [{"from": "tea", "to": "milk", "relationType": "takes"}]},
+            ),
+            ("memory__open_nodes", {"names": ["milk"]}),
+        ],
+        '{ is = "answer.contains", all = ["takes", "white"] }',
+    ),
+    "git-status": (
+        [("git__git_status", REPO), ("git__git_log", {"repo_path": "/workspace/none"})],
+        '{ is = "answer.contains", all = ["nothing to commit"] }',
+    ),
+    "git-branch": (
+        [
+            ("git__git_create_branch", {**REPO, "branch_name": "oolong"}),
+            ("git__git_show", {**REPO, "revision": "oolong"}),
+        ],
+        '{ is = "answer.contains", all = ["oolong", "the first leaf"] }',
+    ),
+    "time-tokyo": (
+        [("time__convert_time", {**NOON, "target_timezone": "Asia/Tokyo"})],
+        '{ is = "answer.contains", any = ["T20:00:00+09:00", "T19:00:00+09:00"] }',
+    ),
+    "time-nowhere": (
+        [
+            ("time__convert_time", {**NOON, "target_timezone": "Nowhere/Land"}),
+            ("time__convert_time", {**NOON, "target_timezone": "UTC"}),
+        ],
+        '{ is = "answer.contains", all = ["Invalid timezone"] }',
+    ),
+}
+COMMAND = """
+import json, os, urllib.request
+
+task = json.load(open(os.environ["GTA_TASK_FILE"]))
+said = []
+for name, arguments in json.loads(task["request"].splitlines()[-1]):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    body["params"] = {"name": name, "arguments": arguments}
+    headers = {
+        "Authorization": "Bearer " + os.environ["GTA_MCP_TOKEN"],
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    request = urllib.request.Request(os.environ["GTA_MCP_URL"], json.dumps(body).encode(), headers)
+    result = json.load(urllib.request.urlopen(request))["result"]
+    said += [block["text"] for block in result["content"] if block["type"] == "text"]
+print(" ".join(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The servers, from npm and from PyPI."""
+    require_programs("npm")
+    folder = tmp_path_factory.mktemp("servers")
+    names = [f"@modelcontextprotocol/server-{name}@{NODE_VERSION}" for name in NODE]
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--silent", *names]
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", "python"]
+    for command in (npm, [*pip, *PYTHON, *NEEDED]):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    subprocess.run(["chmod", "-R", "o+rX", str(folder)], check=True)
+    return folder
+
+
+def list_servers(installed: Path) -> dict[str, Any]:
+    """The settings of the five servers."""
+    modules, packages = installed / "node_modules/.bin", str(installed / "python")
+    python = {"readable": [packages], "env": {"PYTHONPATH": packages}}
+    make = (
+        "git init -q repo && cd repo && git config user.name T && git config user.email t@t && "
+        "git commit -q --allow-empty -m 'the first leaf' && exec \"$@\""
+    )
+    git = ["-c", make, "sh", sys.executable, "-m", "mcp_server_git"]
+    return {
+        "files": {
+            "command": str(modules / "mcp-server-filesystem"),
+            "args": ["/workspace"],
+            "files": "write",
+        },
+        "everything": {"command": str(modules / "mcp-server-everything")},
+        "memory": {
+            "command": str(modules / "mcp-server-memory"),
+            "env": {"MEMORY_FILE_PATH": "/workspace/memory.json"},
+        },
+        "git": {"command": "sh", "args": git, **python},
+        "time": {"command": sys.executable, "args": ["-m", "mcp_server_time"], **python},
+    }
+
+
+def write_tasks(folder: Path) -> Path:
+    for name, (calls, check) in TASKS.items():
+        task = folder / name
+        task.mkdir(parents=True)
+        server = name.partition("-")[0]
+        lines = ["format = 1", f'id = "{name}"', 'category = "Planning & Decision Support"']
+        lines += [f'tools = ["{server}__*"]', "[[leaf]]", 'id = "done"', 'says = "It is done."']
+        (task / "task.toml").write_text("\n".join([*lines, f"checks = [{check}]"]) + "\n")
+        (task / "request.md").write_text(f"Make these calls.\n{json.dumps(calls)}\n")
+    return folder
+
+
+def scripted() -> Model:
+    """Makes the calls that the request lists, and repeats what the tools said."""
+
+    def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
+        request = next(one.text for one in messages if '[["' in one.text)
+        line = next(line for line in request.splitlines() if line.startswith('[["'))
+        said = [one.text for one in messages if one.role == "tool"]
+        calls = json.loads(line)
+        if len(said) < len(calls):
+            name, arguments = calls[len(said)]
+            offered = next(tool.name for tool in tools if tool.name.endswith(name))
+            output = ModelOutput.for_tool_call(NAME, offered, arguments)
+        else:
+            output = ModelOutput.from_content(NAME, " ".join(said))
+        # Without it, Inspect counts tokens with a vocabulary from the network.
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return output
+
+    return get_model(NAME, custom_outputs=reply, memoize=False)
+
+
+def read(out: Path) -> tuple[WorkflowUnit, ...]:
+    spec = read_manifest(out).spec
+    return read_units(log_folder(out), spec.tasks, spec.epochs, WorkflowUnit).units
+
+
+def test_ten_tasks_over_five_published_servers_live_by_command_and_replayed(
+    installed: Path, tmp_path: Path
+) -> None:
+    data, tape = write_tasks(tmp_path / "tasks"), tmp_path / "tape"
+    settings: Any = {"tool_servers": list_servers(installed)}
+    live = gta_bench.run(
+        *("workflow", tmp_path / "live"),
+        data=data,
+        model=scripted(),
+        settings=settings,
+        tape=tape,
+        tape_mode="record",
+    )
+    pins = read_manifest(tmp_path / "live").spec.server_pins
+    assert {name: len(pin.tools) for name, pin in pins.items()} == COUNTS
+    (tmp_path / "harness.py").write_text(COMMAND)
+    command = gta_bench.run(
+        *("workflow", tmp_path / "command"),
+        data=data,
+        harness=f"python3 {tmp_path / 'harness.py'}",
+        tasks=list(TASKS)[::2],
+        settings=settings,
+        preflight=False,
+    )
+    installed.rename(installed.with_name("away"))
+    again = gta_bench.run(
+        *("workflow", tmp_path / "again"), data=data, model=scripted(), settings={}, tape=tape
+    )
+    for scores, tasks in ((live, 10), (command, 5), (again, 10)):
+        found = scores.table("check")
+        assert found is not None and (found.strict.n, found.strict.root_score) == (tasks, 10.0)
+    units, replayed = read(tmp_path / "live"), read(tmp_path / "again")
+    assert [unit.trace for unit in replayed] == [unit.trace for unit in units]
+    assert [unit.deliverables for unit in replayed] == [unit.deliverables for unit in units]
+    done = [call for unit in replayed for call in unit.calls if call.status == "done"]
+    assert {call.taped for call in done} == {"replayed"}
+    assert {call.jail for unit in units for call in unit.calls if call.jail} == {"bubblewrap"}
