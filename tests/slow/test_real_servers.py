@@ -226,7 +226,7 @@ def scripted() -> Model:
             offered = next(tool.name for tool in tools if tool.name.endswith(name))
             output = ModelOutput.for_tool_call(NAME, offered, arguments)
         else:
-            output = ModelOutput.from_content(NAME, " ".join(said))
+            output = ModelOutput.from_content(NAME, " ".join(said) or "Nothing to do.")
         # Without it, Inspect counts tokens with a vocabulary from the network.
         output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
         return output

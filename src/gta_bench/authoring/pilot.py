@@ -133,10 +133,7 @@ def build_works(authored: AuthoredTask, store: ArtefactStore) -> Iterator[Workfl
     task = authored.task
     inputs = store_task_inputs(authored.dataset, task, store)
     digests = task_digests(authored.dataset, task.id)
-    # A system that does nothing leaves servers as they were before.
-    states = next((build_states(one, store) for one in authored.of("gold") if one.states), ())
-    idle = tuple(state.untouched() for state in states)
-    given = {"inputs": inputs, "digests": digests, "states": idle}
+    given = {"inputs": inputs, "digests": digests, "states": _build_idle_states(authored, store)}
     for proof in authored.proofs:
         yield build_work(authored, proof, inputs, store)
     for name, make in NULLS.items():
@@ -158,12 +155,18 @@ def build_work(
         trace=proof.delivery.trace,
         deliverables=kept.deliverables,
         inputs=inputs,
-        states=build_states(proof, store),
+        states=_build_states(proof, store) or _build_idle_states(authored, store),
         digests=task_digests(authored.dataset, authored.task.id),
     )
 
 
-def build_states(proof: Proof, store: ArtefactStore) -> tuple[ServerState, ...]:
+def _build_idle_states(authored: AuthoredTask, store: ArtefactStore) -> tuple[ServerState, ...]:
+    """Return the states that work without any call leaves: those before the first gold."""
+    first = next((proof for proof in authored.of("gold") if proof.states), None)
+    return () if first is None else tuple(one.untouched() for one in _build_states(first, store))
+
+
+def _build_states(proof: Proof, store: ArtefactStore) -> tuple[ServerState, ...]:
     """Return the states of tool servers that a work comes with."""
     found: dict[str, dict[str, list[Deliverable]]] = {}
     for file in proof.states:
