@@ -428,7 +428,7 @@ CASES: list[tuple[str, str, Edit, Edit]] = [
     ),
     (
         "T23 error",
-        "sqlite.query: the query cannot be used: it may only read",
+        "sqlite.query: the query cannot be used: it is not a single SELECT",
         check(f'{STATE}, is = "sqlite.query", query = "DROP TABLE t", equals = 1'),
         Edit(),
     ),

@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,14 @@ def work(
     after: Mapping[str, bytes],
     before: Mapping[str, bytes] | None = None,
     strays: tuple[str, ...] = (),
-    **delivered: bytes,
+    delivered: Mapping[str, bytes] | None = None,
 ) -> CheckedWork:
     """A unit whose server `own` has these files; other files were delivered."""
     first, kept = snapshot(before or {})
     last, more = snapshot(after, *strays)
     state = ServerState(server="own", before=first, after=last)
     read = {**kept, **more}.__getitem__
-    files = {f"outputs/{name}": (lambda data=data: data) for name, data in delivered.items()}
+    files = {f"outputs/{name}": partial(bytes, data) for name, data in (delivered or {}).items()}
     return CheckedWork("", files, jail, states=[CheckedState(state, read)])
 
 
@@ -225,10 +226,10 @@ def test_changes_beside_the_file_count_and_undone_ones_do_not(
 
 def test_a_deliverable_of_the_same_name_is_no_state(jail: Jail, tmp_path: Path) -> None:
     planted = {"tea.txt": TEA, "data/tea.txt": TEA, "data/a.db": database(tmp_path)}
-    empty = work(jail, {}, **planted)
+    empty = work(jail, {}, delivered=planted)
     assert points(decide(empty, file_check())) == 0
     assert points(decide(empty, query("SELECT count(*) FROM tickets", equals=3))) == 0
-    other = work(jail, {"data/tea.txt": b"Oolong"}, **planted)
+    other = work(jail, {"data/tea.txt": b"Oolong"}, delivered=planted)
     assert points(decide(other, file_check(all=["Assam"]))) == 0
 
 
@@ -237,7 +238,7 @@ def test_without_a_state_the_leaf_is_unscored_and_says_why(jail: Jail) -> None:
     assert isinstance(verdict, Unscored) and verdict.cause == "check_failed"
     assert "no state of the tool server 'files', but of own. Declare `state`" in verdict.detail
     lost = CheckedWork(
-        "", {}, jail, states=[CheckedState(ServerState(server="own", unknown="lost"), bytes)]
+        "", {}, jail, states=[CheckedState(ServerState(server="own", unknown="lost"), str.encode)]
     )
     verdict = decide(lost, file_check(exists=False))
     assert isinstance(verdict, Unscored)
@@ -264,4 +265,7 @@ def test_parameters_that_contradict_each_other_are_refused(
 def test_a_query_is_checked_without_its_tables() -> None:
     assert find_query_problem("SELECT a FROM b WHERE c ORDER BY d") is None
     assert "syntax error" in str(find_query_problem("SELECT FROM"))
-    assert "may only read" in str(find_query_problem("ATTACH 'x' AS y"))
+    assert "single SELECT" in str(find_query_problem("ATTACH 'x' AS y"))
+    assert "load_extension" in str(find_query_problem("SELECT load_extension('x')"))
+    assert find_query_problem("SELECT a FROM b; -- all of them") is not None
+    assert find_query_problem("SELECT a FROM b -- all of them\n;") is None

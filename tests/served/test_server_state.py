@@ -286,7 +286,7 @@ def test_a_deliverable_with_the_name_of_a_state_changes_nothing(here: Path) -> N
     }
 
 
-def test_without_a_declared_state_leaves_are_unscored_and_with_it_they_are_not(
+def test_without_a_declared_state_leaves_are_unscored(
     here: Path,
 ) -> None:
     write_servers(here, notes={"how": "has a state"})
@@ -310,7 +310,7 @@ def test_a_snapshot_that_fails_leaves_the_unit_unscored_and_the_same_command_run
     assert points(here / "run") == {"right": [10.0] * 3}
 
 
-def test_a_stored_state_is_checked_again_and_damage_is_noticed(here: Path) -> None:
+def test_a_stored_state_is_checked_again_without_the_server(here: Path) -> None:
     write_servers(here, notes={"how": "has a state", "state": "data"})
     write_tasks(here, right=RIGHT)
     run(here / "run", *AGENT)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from pydantic import JsonValue
 
 import gta_bench
 from gta_bench.records.units import WorkflowUnit
@@ -243,7 +244,7 @@ def test_states_of_published_servers_decide_tasks_also_without_the_servers(
     installed: Path, tmp_path: Path
 ) -> None:
     data, tape = write_tasks(tmp_path / "tasks", STATES), tmp_path / "tape"
-    servers = {
+    servers: dict[str, JsonValue] = {
         name: {**server, **DECLARED[name]}
         for name, server in list_servers(installed).items()
         if name in DECLARED

@@ -30,7 +30,7 @@ from gta_bench.datasets.folders import (
 )
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.errors import UsageError
-from gta_bench.harnesses.collecting import FoundFile, LeftOut, list_files
+from gta_bench.harnesses.collecting import FoundFile, list_files
 from gta_bench.harnesses.delivery import Delivery
 from gta_bench.harnesses.finished import FINAL_NAMES, read_folder
 from gta_bench.records.checks import SqliteQuery, StateFile
@@ -137,10 +137,10 @@ def _list_states(place: Path, name: str, where: Location) -> tuple[FoundFile, ..
     if not (place / name / STATES).is_dir():
         return ()
     found = list_files(place, name, STATES)
-    for file in (*found.files, *found.left_out):
-        if not STATE_FILE.fullmatch(file.name) or isinstance(file, LeftOut):
-            shown = f"{where.file}/{name}/{STATES}/{file.name}"
-            raise Location(shown).error(f"is not a file of {STATES}/SERVER/before or /after.")
+    bad = [file.name for file in found.files if not STATE_FILE.fullmatch(file.name)]
+    for file in (*bad, *(one.name for one in found.left_out)):
+        shown = f"{where.file}/{name}/{STATES}/{file}"
+        raise Location(shown).error(f"is not a file of {STATES}/SERVER/before or /after.")
     return found.files
 
 

@@ -46,11 +46,14 @@ def find_query_problem(query: str) -> str | None:
     connection = sqlite3.connect(":memory:")
     try:
         denied = _guard(connection)
-        connection.execute(f"EXPLAIN {query}")
+        # Nothing but a SELECT can stand in parentheses.
+        bare = query.rstrip().removesuffix(";")
+        connection.execute(f"EXPLAIN SELECT * FROM (\n{bare}\n)")
     except (sqlite3.Error, sqlite3.Warning) as exc:
         if denied:
             return denied[0]
-        return None if str(exc).startswith("no such table") else str(exc)
+        said = f"it is not a single SELECT ({exc})"
+        return None if str(exc).startswith("no such table") else said
     except ValueError as exc:  # a zero byte, or a surrogate
         return str(exc)
     finally:
