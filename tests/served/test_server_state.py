@@ -106,6 +106,14 @@ def test_too_large_a_state_fails_the_unit(tmp_path: Path) -> None:
         observe(bad("has a state", state="data"), tmp_path / "a", huge)
 
 
+def test_a_command_is_the_user_of_the_server(tmp_path: Path) -> None:
+    """Git refuses a repository of another user, and nobody else may read private files."""
+    words = "test -O data/first.txt && chmod 600 data/* && cat data/first.txt"
+    server = bad("has a state", state_command=["sh", "-c", words])
+    state, kept = observe(server, tmp_path, [])
+    assert contents(state.after.files, kept) == {"stdout": "from the beginning"}
+
+
 def test_a_command_prints_the_state_in_a_cell_with_the_folder_of_the_server(
     tmp_path: Path,
 ) -> None:

@@ -72,10 +72,10 @@ class ServicePlan:
 class ServiceProcess:
     """A running service; leaving the context ends everything that it started.
 
-    `work` is the folder of another service, which this one is to see instead of its own.
+    With `beside`, it has the folder and the user of that service instead of its own.
     """
 
-    def __init__(self, plan: ServicePlan, work: Path | None = None) -> None:
+    def __init__(self, plan: ServicePlan, beside: "ServiceProcess | None" = None) -> None:
         self.plan = plan
         self.problem: str | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -86,10 +86,13 @@ class ServiceProcess:
         self._errors = b""
         self._outputs = plan.task / "outputs"
         self._owner = self._outputs.stat()
-        self._user = bubblewrap.find_job_user(self._outputs)
+        if beside is None:
+            self._user = bubblewrap.find_job_user(self._outputs)
+        else:
+            self._user = beside._user
         self._folder = Path(tempfile.mkdtemp(prefix="gta-service-"))
-        self.work = work or self._folder / "work"
-        if work is None:
+        self.work = self._folder / "work" if beside is None else beside.work
+        if beside is None:
             self.work.mkdir()
             for name in ("inputs", "outputs") if plan.files != "none" else ():
                 (self.work / name).mkdir()

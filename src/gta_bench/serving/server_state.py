@@ -70,7 +70,7 @@ async def _print_state(name: str, server: ToolServerSettings, service: ServicePr
         service.plan, argv=argv, readable=list_readable(server, argv), files="none", network="none"
     )
     seconds = server.call_seconds
-    async with ServiceProcess(plan, service.work) as command:
+    async with ServiceProcess(plan, service) as command:
         try:
             async with asyncio.timeout(seconds):
                 printed = await command.read_all(MOST_BYTES)
