@@ -24,7 +24,7 @@ from gta_bench.settings import Settings, ToolServerSettings
 from tests.harnesses.mcp_calls import calling_harness
 from tests.needs import needs
 from tests.served.foreign import bad, own
-from tests.served.test_server_runs import AGENT, gta, read, run, write_servers
+from tests.served.test_server_runs import AGENT, KEY, gta, read, run, write_servers
 
 pytestmark = needs("bwrap")
 WORK = "own__work"
@@ -316,6 +316,35 @@ def test_a_snapshot_that_fails_leaves_the_unit_unscored_and_the_same_command_run
     write_servers(here, notes={"how": "has a state", "state": "data"})
     run(here / "run", *AGENT)
     assert points(here / "run") == {"right": [10.0] * 3}
+
+
+def test_a_harness_whose_attempts_are_used_up_is_scored_by_the_state_that_it_left(
+    here: Path,
+) -> None:
+    write_servers(here, notes={"how": "has a state", "state": "data"})
+    toml = here / "gta.toml"
+    toml.write_text(toml.read_text() + "[budget]\nmax_attempts = 1\n", encoding="utf-8")
+    write_tasks(here, right=[])
+    calls = [("notes__work", arguments) for arguments in (*RIGHT, {"die": True})]
+    (here / "harness.py").write_text(calling_harness(calls, "done"), encoding="utf-8")
+    run(here / "run", "--harness", "python3 harness.py", "--no-preflight")
+    assert points(here / "run") == {"right": [10.0] * 3}
+
+
+def test_keys_in_a_state_are_nowhere_in_run_and_tape(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET_WORD", KEY)
+    env = {"OWN_KEY": "${MY_SECRET_WORD}"}
+    write_servers(here, notes={"how": "has a state", "state": "data", "env": env})
+    insert = NOTES.replace("Ceylon", KEY)
+    write_tasks(here, right=[{"sql": insert, "write": {"data/tea.txt": f"Assam {KEY}"}}])
+    run(here / "run", *AGENT, "--tape", "tape", "--tape-mode", "record")
+    # The database can still be read: marks in it are as long as the key.
+    assert points(here / "run") == {"right": [10.0] * 3}
+    for folder in ("tape", "run"):
+        for file in (here / folder).rglob("*"):
+            assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
 
 
 def test_a_stored_state_is_checked_again_without_the_server(here: Path) -> None:
