@@ -151,6 +151,7 @@ def test_a_query_gives_the_wanted_value_or_rows(
         "VACUUM INTO 'copy.db'",
         "EXPLAIN SELECT 1",
         "SELECT zeroblob(1000000000)",
+        "SELECT zeroblob(100000) FROM tickets a, tickets b, tickets c, tickets d",
         "SELEC 1",
         "",
     ],

@@ -13,6 +13,7 @@ import pytest
 from gta_bench.confine.files import read_below
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ConfigError, ToolServerFailure
+from gta_bench.judge_quality.judge_runs import make_bridge
 from gta_bench.records.files import Deliverable
 from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.verdicts import Scored, Unscored
@@ -357,6 +358,12 @@ def test_a_stored_state_is_checked_again_without_the_server(here: Path) -> None:
     result = gta("score", here / "run", "--data", "data")
     assert result.exit_code == 0, result.output
     assert points(here / "run") == {"right": [0.0, 10.0, 10.0]}
+    assert make_bridge(here / "run", here / "bridge", count=None, seed=0) == len(CHECKS)
+    assert [unit.states for unit in read(here / "bridge")] == [
+        unit.states for unit in read(here / "run")
+    ]
+    assert gta("score", here / "bridge").exit_code == 0
+    assert points(here / "bridge") == points(here / "run")
 
 
 def test_a_real_server_with_a_database(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 MOST_ROWS = 1000
 MOST_CHARACTERS = 100_000  # of a value; the rest is cut
+MOST_REPLY = 8 * 2**20  # characters of all values
 MOST_LENGTH = 16 * 2**20  # bytes of a value, also of one that is computed on the way
 SECONDS = 10.0
 STEPS = 10_000  # of SQLite's machine between two looks at the clock
@@ -36,9 +37,12 @@ def finish(names: dict[str, Any]) -> str:
         return json.dumps({"rows": [], "refused": refused})
     try:
         _recover()
-        return json.dumps(_ask(query))
+        reply = json.dumps(_ask(query))
     except sqlite3.Error as exc:
         return json.dumps({"rows": [], "problem": str(exc)})
+    if len(reply) > MOST_REPLY:
+        return json.dumps({"rows": [], "refused": f"its result has {len(reply)} characters"})
+    return reply
 
 
 def find_query_problem(query: str) -> str | None:
