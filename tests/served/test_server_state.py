@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gta_bench.cli.bundles import _list_artefacts
 from gta_bench.confine.files import read_below
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ConfigError, ToolServerFailure
@@ -358,6 +359,10 @@ def test_a_stored_state_is_checked_again_without_the_server(here: Path) -> None:
     result = gta("score", here / "run", "--data", "data")
     assert result.exit_code == 0, result.output
     assert points(here / "run") == {"right": [0.0, 10.0, 10.0]}
+    assert {file.path for file in _list_artefacts(here / "run")} == {
+        "right/states/notes/before/data/first.txt",
+        *(f"right/states/notes/after/data/{name}" for name in ("first.txt", "notes.db", "tea.txt")),
+    }
     assert make_bridge(here / "run", here / "bridge", count=None, seed=0) == len(CHECKS)
     assert [unit.states for unit in read(here / "bridge")] == [
         unit.states for unit in read(here / "run")
