@@ -91,7 +91,7 @@ class ServiceProcess:
         else:
             self._user = beside._user
         self._folder = Path(tempfile.mkdtemp(prefix="gta-service-"))
-        self.work = self._folder / "work" if beside is None else beside.work
+        self.work: Path = self._folder / "work" if beside is None else beside.work
         if beside is None:
             self.work.mkdir()
             for name in ("inputs", "outputs") if plan.files != "none" else ():
