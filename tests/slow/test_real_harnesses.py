@@ -27,25 +27,10 @@ from tests.harnesses.scripted import (
 )
 from tests.judging.builders import honest
 from tests.judging.stored import settings_file
-from tests.needs import needs, require_programs
+from tests.needs import needs
 
 pytestmark = [pytest.mark.slow, needs("bwrap")]
-CODEX = "0.166.0"
 AGENTS_SDK = "0.24.0"
-
-
-@pytest.fixture(scope="module")
-def codex(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Codex CLI of the pinned version; the folder of its program."""
-    require_programs("npm")
-    folder = tmp_path_factory.mktemp("npm")
-    subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--silent", f"@openai/codex@{CODEX}"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return folder / "node_modules" / ".bin"
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +64,8 @@ def report(run: Path, config: Path) -> str:
 
 
 def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
-    codex: Path,
-    workflow_dir: Path,
-    atomic_dir: Path,
-    config: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    codex: str, workflow_dir: Path, atomic_dir: Path, config: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", f"{codex}:{os.environ['PATH']}")
-    # Codex's list of models, for which inspect_swe has a copy, cannot be downloaded in a test.
-    monkeypatch.setattr("inspect_swe._util.download._RETRY_DELAYS", ())
     harness = Harness(
         kind="named", target="codex", version=read_installed_version("codex"), limits=LIMITS
     )
@@ -103,13 +80,13 @@ def test_codex_works_on_both_datasets_with_bridged_tools_and_is_judged(
     assert kept == b"# Report\n"
     assert unit.usage.model_calls == 3
     manifest = read_manifest(out)
-    assert (manifest.spec.system.harness, manifest.spec.system.harness_version) == ("codex", CODEX)
+    assert (manifest.spec.system.harness, manifest.spec.system.harness_version) == ("codex", codex)
     assert manifest.packages["inspect_swe"] == read_driver_version()
     said = report(out, config)
     assert "strict   1/1  8.00   100.00   100.00" in said
-    assert f"codex {CODEX} · mockllm/model; 3 model calls" in said
+    assert f"codex {codex} · mockllm/model; 3 model calls" in said
     page = Path(f"{out}.html").read_text(encoding="utf-8")
-    assert f"codex {CODEX}" in page
+    assert f"codex {codex}" in page
     assert "outputs/report.md" in page
     atomic = run_atomic(harness, scripted_model(), atomic_dir, "1", tmp_path / "atomic")[0]
     assert atomic.failure is None

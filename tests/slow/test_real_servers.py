@@ -1,4 +1,4 @@
-"""Five published MCP servers: ten tasks by an agent and a command, then replayed without them."""
+"""Five published MCP servers: ten tasks by an agent, a command and Codex, then replayed."""
 
 import json
 import subprocess
@@ -11,6 +11,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 from pydantic import JsonValue
 
 import gta_bench
+from gta_bench.harnesses.choice import Harness
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Unscored
 from gta_bench.running.check_run import read_score
@@ -214,6 +215,10 @@ def write_tasks(folder: Path, tasks: dict[str, tuple[Calls, str]] = TASKS) -> Pa
     return folder
 
 
+def plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
 def scripted() -> Model:
     """Makes the calls that the request lists, and repeats what the tools said."""
 
@@ -224,7 +229,8 @@ def scripted() -> Model:
         calls = json.loads(line)
         if len(said) < len(calls):
             name, arguments = calls[len(said)]
-            offered = next(tool.name for tool in tools if tool.name.endswith(name))
+            # Codex writes `get_sum` for the tool `get-sum`.
+            offered = next(tool.name for tool in tools if plain(tool.name).endswith(plain(name)))
             output = ModelOutput.for_tool_call(NAME, offered, arguments)
         else:
             output = ModelOutput.from_content(NAME, " ".join(said) or "Nothing to do.")
@@ -279,8 +285,8 @@ def test_states_of_published_servers_decide_tasks_also_without_the_servers(
     assert isinstance(row.verdict, Unscored) and "Declare `state`" in row.verdict.detail
 
 
-def test_ten_tasks_over_five_published_servers_live_by_command_and_replayed(
-    installed: Path, tmp_path: Path
+def test_ten_tasks_over_five_published_servers_live_by_harnesses_and_replayed(
+    installed: Path, codex: str, tmp_path: Path
 ) -> None:
     data, tape = write_tasks(tmp_path / "tasks"), tmp_path / "tape"
     settings: Any = {"tool_servers": list_servers(installed)}
@@ -303,11 +309,19 @@ def test_ten_tasks_over_five_published_servers_live_by_command_and_replayed(
         settings=settings,
         preflight=False,
     )
+    by_codex = gta_bench.run(
+        *("workflow", tmp_path / "codex"),
+        data=data,
+        model=scripted(),
+        harness=Harness(kind="named", target="codex", version=codex),
+        settings=settings,
+        preflight=False,
+    )
     installed.rename(installed.with_name("away"))
     again = gta_bench.run(
         *("workflow", tmp_path / "again"), data=data, model=scripted(), settings={}, tape=tape
     )
-    for scores, tasks in ((live, 10), (command, 5), (again, 10)):
+    for scores, tasks in ((live, 10), (command, 5), (by_codex, 10), (again, 10)):
         found = scores.table("check")
         assert found is not None and (found.strict.n, found.strict.root_score) == (tasks, 10.0)
     units, replayed = read(tmp_path / "live"), read(tmp_path / "again")
