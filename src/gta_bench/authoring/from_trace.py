@@ -8,7 +8,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -235,10 +235,13 @@ class _Draft:
             return CallLine(
                 call=session_call(made).model_copy(update={"server": server}), reply=reply
             )
-        named = [path for path in _iter_paths(call.arguments)]
+        named = [*_iter_paths(dict(call.arguments))]
         digests = {one.name: one.sha256 for one in self.trace.files if one.sha256 is not None}
-        if any(path not in digests for path in named):
-            return None  # a reply of our tools depends on the content of files
+        written = call.reply is not None and any(
+            path.startswith("outputs/") for part in call.reply for path in _iter_paths(part.content)
+        )
+        if written or any(path not in digests for path in named):
+            return None  # a call of our tools depends on the content of files, or writes one
         return CallLine(
             call=made.model_copy(update={"files": {path: digests[path] for path in named}}),
             reply=reply,
@@ -332,9 +335,9 @@ def _make_reply(call: ObservedCall, format: str) -> TapeReply | None:
     return DoneReply(parts=call.reply, tool_version="", backend=f"trace ({format})")
 
 
-def _iter_paths(arguments: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the files of a workspace that arguments mention."""
-    for text in iter_texts(dict(arguments)):
+def _iter_paths(value: JsonValue) -> Iterator[str]:
+    """Yield the files of a workspace that a value mentions."""
+    for text in iter_texts(value):
         yield from dict.fromkeys(re.findall(r"\b(?:inputs|outputs)/[^\s'\"<>|,;)\]]+", text))
 
 
