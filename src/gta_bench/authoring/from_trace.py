@@ -53,6 +53,7 @@ TAPE_FOLDER: Final = "tape"
 # The tape's name for the dataset of all task folders.
 DATASET: Final = "workflow"
 SERVER: Final = "trace"
+LONGEST_SERVER: Final = 32
 MOST_INPUT_BYTES: Final = 64 << 20
 
 
@@ -107,6 +108,22 @@ def _clean_id(text: str) -> str:
     return re.sub(r"^[^A-Za-z0-9]+", "", plain)[:64].rstrip("-.") or "trace"
 
 
+def check_target(out: Path, name: str, server: str = SERVER) -> None:
+    """Raise UsageError unless a draft with this id and tool server can be written."""
+    if not TASK_ID.fullmatch(name):
+        problem = "use letters, digits, dots, dashes and underscores, at most 64"
+        raise UsageError(f"{name!r} is not the id of a task: {problem}.")
+    if not re.fullmatch(SERVER_NAME, server) or len(server) > LONGEST_SERVER:
+        raise UsageError(
+            f"{server!r} is not the name of a tool server: use letters and digits, with single - "
+            f"or _ between, at most {LONGEST_SERVER}."
+        )
+    if (out / name).exists():
+        raise UsageError(f"{out / name} exists already. Choose another name.")
+    if (out / TASK_FILE).exists():
+        raise UsageError(f"{out} is a task itself. Name a folder beside it.")
+
+
 def write_draft(
     trace: ObservedTrace,
     folder: Path,
@@ -119,16 +136,8 @@ def write_draft(
 
     Tools that are not ours belong to the tool server `server`, unless their names say which.
     """
-    name = folder.resolve().name
-    if not TASK_ID.fullmatch(name):
-        problem = "use letters, digits, dots, dashes and underscores, at most 64"
-        raise UsageError(f"{name!r} is not the id of a task: {problem}.")
-    if not re.fullmatch(SERVER_NAME, server):
-        raise UsageError(f"{server!r} is not the name of a tool server: use letters and digits.")
-    if folder.exists():
-        raise UsageError(f"{folder} exists already. Choose another name.")
-    if (folder.parent / TASK_FILE).exists():
-        raise UsageError(f"{folder.parent} is a task itself. Name a folder beside it.")
+    check_target(folder.parent, folder.name, server)
+    name = folder.name
     folder.parent.mkdir(parents=True, exist_ok=True)
     # A draft appears as a whole or not at all.
     with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder.parent) as place:

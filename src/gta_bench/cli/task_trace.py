@@ -47,7 +47,7 @@ def from_trace_command(
     says which fields are observed, inferred or missing. It stays a draft until `gta task pilot`
     passes.
     """
-    from gta_bench.authoring.from_trace import TraceOrigin, choose_ids, write_draft
+    from gta_bench.authoring.from_trace import TraceOrigin, check_target, choose_ids, write_draft
     from gta_bench.authoring.traces.files import find_traces
     from gta_bench.authoring.traces.secrets import redact_trace
 
@@ -64,13 +64,15 @@ def from_trace_command(
     if name is not None and len(chosen) > 1:
         raise UsageError("--id names a single task: choose one trace with --trace.")
     read = [redact_trace(one.read()) for one in chosen]
+    ids = [name] if name is not None else choose_ids(file.stem, [one.id for one in read], out)
+    for task in ids:
+        check_target(out, task, server)
     trees = []
     if model is not None:
         from gta_bench.authoring.propose import propose_trees
 
         trees = propose_trees(model, read, settings)
     origin = TraceOrigin.of(file)
-    ids = [name] if name is not None else choose_ids(file.stem, [one.id for one in read], out)
     drafts = [
         write_draft(
             trace, out / task, origin, server=server, proposed=trees[place] if trees else None
