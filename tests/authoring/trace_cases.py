@@ -376,7 +376,10 @@ def write_picture_atif(file: Path) -> Path:
         {"type": "text", "text": "What is on the picture? Answer in one word."},
         {"type": "image", "source": {"path": "../../secret/cat.png", "media_type": "image/png"}},
     ]
-    steps = [{"source": "user", "message": parts}, {"source": "agent", "message": "A cat."}]
+    steps: list[dict[str, Any]] = [
+        {"source": "user", "message": parts},
+        {"source": "agent", "message": "A cat."},
+    ]
     return write_lines(file, [trajectory(*steps)])
 
 

@@ -125,7 +125,7 @@ def make_reply(leaves: list[dict[str, Any]]) -> str:
 
 
 NUMBER = {"is": "answer.contains", "all": ["12 crates"]}
-LEAVES = [
+LEAVES: list[dict[str, Any]] = [
     {"id": "count", "says": "The answer gives the number of crates.", "checks": [NUMBER]},
     {"id": "polite", "says": "The answer is one sentence."},
 ]

@@ -1,7 +1,7 @@
 """The spans of one trace as an observed trace: request, tools, calls with replies, answer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -30,6 +30,9 @@ from gta_bench.authoring.traces.spans import CutFinder, ReadSpan
 from gta_bench.errors import format_count
 from gta_bench.tape.storage import canonical_json
 
+# Spans between a client's call of a tool and its server's.
+DEEPEST: Final = 20
+
 
 class _Request(NamedTuple):
     """The first message of the user, and how many there are."""
@@ -51,8 +54,8 @@ def observe_spans(name: str, spans: Sequence[ReadSpan]) -> ObservedTrace | None:
     agents = [turn for turn in turns if isinstance(turn, AgentTurn)]
     if not models and not any(isinstance(turn, ToolTurn) for turn in turns) and not agents:
         return None
-    failed = [turn for turn in models if turn.span.error is not None and not turn.said]
-    models = [turn for turn in models if turn not in failed]
+    failed = sum(_has_failed(turn) for turn in models)
+    models = [turn for turn in models if not _has_failed(turn)]
     dialogue = _Dialogue(models)
     calls = [*_join_calls([turn for turn in turns if isinstance(turn, ToolTurn)], dialogue)]
     request = _find_request(agents, models, cuts)
@@ -74,6 +77,11 @@ def observe_spans(name: str, spans: Sequence[ReadSpan]) -> ObservedTrace | None:
     )
 
 
+def _has_failed(turn: ModelTurn) -> bool:
+    """Whether a model was asked in vain; the agent has probably asked again."""
+    return turn.span.error is not None and not turn.said
+
+
 def _read(span: ReadSpan, cuts: CutFinder) -> Turn | None:
     return None if find_dialect(span) is None else read_turn(span, cuts)
 
@@ -86,7 +94,7 @@ def _drop_doubles(turns: Sequence[Turn], spans: Mapping[str, ReadSpan]) -> list[
         if not isinstance(turn, ToolTurn):
             return False
         above, steps = turn.span.parent, 0
-        while above in spans and steps < len(spans):
+        while above in spans and steps < DEEPEST:
             if tools.get(above) == turn.tool.name:
                 return True
             above, steps = spans[above].parent, steps + 1
@@ -136,7 +144,7 @@ def _find_answer(agents: Sequence[AgentTurn], models: Sequence[ModelTurn]) -> st
 def _describe_losses(
     turns: Sequence[Turn],
     models: Sequence[ModelTurn],
-    failed: Sequence[ModelTurn],
+    failed: int,
     cuts: CutFinder,
 ) -> Iterator[str]:
     silent = sum(not turn.has_content for turn in models)
@@ -146,7 +154,7 @@ def _describe_losses(
             "with the capture of content turned on."
         )
     if failed:
-        yield f"{format_count(len(failed), 'call')} of a model failed and got no reply."
+        yield f"{format_count(failed, 'call')} of a model failed and got no reply."
     cut = sum(turn.is_cut for turn in turns)
     if cut:
         limit = "" if cuts.limit is None else f" at {cuts.limit} characters"
@@ -199,42 +207,58 @@ class _Dialogue:
 
 def _join_calls(tools: Sequence[ToolTurn], dialogue: _Dialogue) -> Iterator[ObservedCall]:
     """Yield the calls in the order in which tools ran, then those that no span of a tool has."""
-    left = dict(enumerate(dialogue.calls))
+    left = _Unmatched(dialogue.calls)
     for turn in tools:
-        place = _find_place(turn, left)
-        asked = None if place is None else left.pop(place)
+        place = left.take(turn)
+        asked = None if place is None else dialogue.calls[place]
         reply = None if place is None else dialogue.find_reply(place)
         yield _join_call(turn, asked, reply)
-    for place, asked in left.items():
-        if not asked.name:
-            continue
-        reply = dialogue.find_reply(place)
+    for place in left.places:
+        asked, reply = dialogue.calls[place], dialogue.find_reply(place)
         text = None if reply is None else reply.text
-        yield ObservedCall(
-            tool=asked.name,
-            arguments=read_arguments(asked.arguments),
-            reply=None if text is None else make_text(text),
-        )
+        if asked.name:
+            yield ObservedCall(
+                tool=asked.name,
+                arguments=read_arguments(asked.arguments),
+                reply=None if text is None else make_text(text),
+            )
 
 
-def _find_place(turn: ToolTurn, left: Mapping[int, SaidCall]) -> int | None:
-    """Find the message that asked for a call: by its id, else by its arguments, else in order."""
-    by_id = [place for place, call in left.items() if turn.id is not None and call.id == turn.id]
-    if by_id or turn.id is not None:
-        return by_id[0] if by_id else None
-    same = [place for place, call in left.items() if call.name == turn.tool.name]
-    given = read_arguments(turn.arguments)
-    equal = [place for place in same if _is_equal(given, read_arguments(left[place].arguments))]
-    if equal or given is not None:
-        return equal[0] if equal else None
-    # Without arguments, two calls of a tool can be confused.
-    return same[0] if len(same) == 1 else None
+class _Unmatched:
+    """The calls of messages that no span of a tool has been matched with yet."""
+
+    def __init__(self, calls: Sequence[SaidCall]) -> None:
+        self.places = dict.fromkeys(range(len(calls)))
+        self._calls = calls
+        self._by_id = {call.id: place for place, call in enumerate(calls) if call.id is not None}
+        self._by_name: dict[str, dict[int, None]] = {}
+        for place, call in enumerate(calls):
+            self._by_name.setdefault(call.name, {})[place] = None
+
+    def take(self, turn: ToolTurn) -> int | None:
+        """Find the message that asked for a call: by its id, else by its tool and arguments."""
+        place = self._find(turn)
+        if place is not None:
+            del self.places[place]
+            self._by_name[self._calls[place].name].pop(place)
+        return place
+
+    def _find(self, turn: ToolTurn) -> int | None:
+        if turn.id is not None:
+            place = self._by_id.get(turn.id)
+            return place if place in self.places else None
+        same = self._by_name.get(turn.tool.name, {})
+        given = read_arguments(turn.arguments)
+        if given is not None:
+            equal = (one for one in same if _is_equal(given, self._calls[one].arguments))
+            return next(equal, None)
+        # Without arguments, two calls of a tool can be confused.
+        return next(iter(same)) if len(same) == 1 else None
 
 
-def _is_equal(one: Mapping[str, JsonValue] | None, other: Mapping[str, JsonValue] | None) -> bool:
-    if one is None or other is None:
-        return False
-    return canonical_json(dict(one)) == canonical_json(dict(other))
+def _is_equal(given: dict[str, JsonValue], said: JsonValue) -> bool:
+    other = read_arguments(said)
+    return other is not None and canonical_json(given) == canonical_json(other)
 
 
 def _join_call(turn: ToolTurn, asked: SaidCall | None, reply: SaidReply | None) -> ObservedCall:
@@ -242,9 +266,10 @@ def _join_call(turn: ToolTurn, asked: SaidCall | None, reply: SaidReply | None) 
     arguments = read_arguments(turn.arguments)
     if arguments is None and asked is not None:
         arguments = read_arguments(asked.arguments)
-    text = None if turn.is_cut else as_text(turn.result)
-    if text is None and reply is not None:
-        text = reply.text
+    # The message is what the agent saw; a span may have it in another form.
+    text = None if reply is None else reply.text
+    if text is None and not turn.is_cut:
+        text = as_text(turn.result)
     if turn.span.error is not None:
         error = text or turn.span.error
         return ObservedCall(tool=turn.tool.name, arguments=arguments, error=error)

@@ -191,9 +191,8 @@ def _read_event(event: ToolEvent) -> ObservedCall:
     if event.error is not None:
         error = event.error.message or event.error.type
         return ObservedCall(tool=event.function, arguments=event.arguments, error=error)
-    return ObservedCall(
-        tool=event.function, arguments=event.arguments, reply=_read_result(event.result)
-    )
+    reply = None if event.pending else _read_result(event.result)
+    return ObservedCall(tool=event.function, arguments=event.arguments, reply=reply)
 
 
 def _read_result(result: Any) -> tuple[ReplyPart, ...] | None:
