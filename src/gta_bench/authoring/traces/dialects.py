@@ -85,7 +85,7 @@ class AgentTurn(NamedTuple):
     is_cut: bool
 
 
-Turn = ModelTurn | ToolTurn | AgentTurn
+SpanTurn = ModelTurn | ToolTurn | AgentTurn
 
 
 def find_dialect(span: ReadSpan) -> Dialect | None:
@@ -95,7 +95,7 @@ def find_dialect(span: ReadSpan) -> Dialect | None:
     return "OpenInference" if KIND in span.attributes else None
 
 
-def read_turn(span: ReadSpan, cuts: CutFinder) -> Turn | None:
+def read_turn(span: ReadSpan, cuts: CutFinder) -> SpanTurn | None:
     """Read a span; None if it is neither of a model nor of a tool or an agent."""
     if find_dialect(span) == "OpenInference":
         return _read_openinference(span, cuts)
@@ -105,7 +105,7 @@ def read_turn(span: ReadSpan, cuts: CutFinder) -> Turn | None:
 # OpenTelemetry GenAI
 
 
-def _read_genai(span: ReadSpan, cuts: CutFinder) -> Turn | None:
+def _read_genai(span: ReadSpan, cuts: CutFinder) -> SpanTurn | None:
     found, operation = span.attributes, span.attributes.get(OPERATION)
     if operation == "execute_tool" or (
         operation is None and found.get("mcp.method.name") == "tools/call"
@@ -224,7 +224,7 @@ def _as_id(value: JsonValue) -> str | None:
 # OpenInference
 
 
-def _read_openinference(span: ReadSpan, cuts: CutFinder) -> Turn | None:
+def _read_openinference(span: ReadSpan, cuts: CutFinder) -> SpanTurn | None:
     texts = span.text("input.value"), span.text("output.value")
     match str(span.attributes[KIND]).upper():
         case "LLM":

@@ -11,8 +11,8 @@ from gta_bench.authoring.traces.dialects import (
     SaidCall,
     SaidMessage,
     SaidReply,
+    SpanTurn,
     ToolTurn,
-    Turn,
     as_text,
     find_dialect,
     read_arguments,
@@ -82,15 +82,15 @@ def _has_failed(turn: ModelTurn) -> bool:
     return turn.span.error is not None and not turn.said
 
 
-def _read(span: ReadSpan, cuts: CutFinder) -> Turn | None:
+def _read(span: ReadSpan, cuts: CutFinder) -> SpanTurn | None:
     return None if find_dialect(span) is None else read_turn(span, cuts)
 
 
-def _drop_doubles(turns: Sequence[Turn], spans: Mapping[str, ReadSpan]) -> list[Turn]:
+def _drop_doubles(turns: Sequence[SpanTurn], spans: Mapping[str, ReadSpan]) -> list[SpanTurn]:
     """Leave out spans of tools below a span of the same tool: a client's and its server's."""
     tools = {turn.span.id: turn.tool.name for turn in turns if isinstance(turn, ToolTurn)}
 
-    def is_inner(turn: Turn) -> bool:
+    def is_inner(turn: SpanTurn) -> bool:
         if not isinstance(turn, ToolTurn):
             return False
         above, steps = turn.span.parent, 0
@@ -103,12 +103,12 @@ def _drop_doubles(turns: Sequence[Turn], spans: Mapping[str, ReadSpan]) -> list[
     return [turn for turn in turns if not is_inner(turn)]
 
 
-def _name_format(turns: Sequence[Turn]) -> TraceFormat:
+def _name_format(turns: Sequence[SpanTurn]) -> TraceFormat:
     kinds = {find_dialect(turn.span) for turn in turns}
     return "OpenTelemetry GenAI" if "OpenTelemetry GenAI" in kinds else "OpenInference"
 
 
-def _list_tools(turns: Iterable[Turn]) -> Iterator[ObservedTool]:
+def _list_tools(turns: Iterable[SpanTurn]) -> Iterator[ObservedTool]:
     for turn in turns:
         if isinstance(turn, ToolTurn):
             yield turn.tool
@@ -142,7 +142,7 @@ def _find_answer(agents: Sequence[AgentTurn], models: Sequence[ModelTurn]) -> st
 
 
 def _describe_losses(
-    turns: Sequence[Turn],
+    turns: Sequence[SpanTurn],
     models: Sequence[ModelTurn],
     failed: int,
     cuts: CutFinder,
