@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.authoring.drafts import DraftFile, try_draft_file
-from gta_bench.authoring.traces import files
+from gta_bench.authoring.traces import files, inspect_logs
 from gta_bench.cli import app
 from gta_bench.datasets.folders import load_task
 from gta_bench.errors import EnvironmentProblem, UsageError
@@ -116,6 +116,9 @@ def test_other_files_are_explained_as_well(monkeypatch: pytest.MonkeyPatch) -> N
     other = cases.otlp(cases.span("ab" * 16, 1, {"http.request.method": "GET"}))
     assert "no span has `gen_ai.operation.name`" in refuse(cases.write_lines(Path("x"), [other]))
     assert "without samples" in refuse(cases.write_inspect(Path("empty.eval")))
+    monkeypatch.setattr(inspect_logs, "LARGEST_MEMBER", 10)
+    large = cases.write_inspect(Path("large.eval"), cases.event_sample())
+    assert "in it is too large. Choose another log." in refuse(large)
     monkeypatch.setattr(files, "LARGEST", 10)
     assert "at most 0 are read. Export fewer traces" in refuse(write_two(Path("two.json")))
 

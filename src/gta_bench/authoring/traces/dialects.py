@@ -150,7 +150,13 @@ def _read_tools(value: JsonValue) -> list[ObservedTool]:
 
 def _is_broken(value: JsonValue) -> bool:
     """Whether a text that should be JSON is not, as one that was cut."""
-    return isinstance(value, str) and value[:1] in ("[", "{") and not _as_list(value)
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return False
+    try:
+        json.loads(value)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _as_list(value: JsonValue) -> list[JsonValue]:

@@ -40,11 +40,6 @@ class ObservedCall(Record):
     reply: tuple[ReplyPart, ...] | None = None
     error: str | None = None
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the call can be replayed."""
-        return self.arguments is not None and (self.reply is not None or self.error is not None)
-
 
 class ObservedFile(Record):
     """A file that the system was given; `data` is None if the trace only refers to it."""
