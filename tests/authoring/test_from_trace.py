@@ -170,6 +170,31 @@ def test_the_answer_and_the_target_are_notes_and_never_gold(tmp_path: Path) -> N
     assert not (folder / "gold").exists()
 
 
+def test_calls_of_our_own_tools_are_replayed_unless_they_depend_on_files(tmp_path: Path) -> None:
+    """A tape finds a call of our tools by the content of its files, which this trace lacks."""
+    calls = [
+        {"function_name": "Calculator", "arguments": {"expression": "7*2"}},
+        {"function_name": "OCR", "arguments": {"image": "inputs/menu.jpg"}},
+    ]
+    named = [{**call, "tool_call_id": f"c{number}"} for number, call in enumerate(calls)]
+    results = [{"source_call_id": f"c{number}", "content": "14"} for number in range(2)]
+    step = {"source": "agent", "message": "", "tool_calls": named}
+    user = {"source": "user", "message": "What do two of the beers cost?"}
+    found = cases.trajectory(user, {**step, "observation": {"results": results}})
+    extra = {"dataset": "atomic", "task": "1", "epoch": 1}
+    file = cases.write_lines(tmp_path / "own.json", [{**found, "extra": extra}])
+    made = make_draft(file, tmp_path / "tasks")
+    assert (made["calls"], made["taped"], made["fields"]["tape"]) == (2, 1, "missing")
+    assert load_task(Path(made["folder"])).tools == ("Calculator", "OCR")
+    notes = (Path(made["folder"]) / "notes.md").read_text()
+    assert '2. (not on the tape) OCR {"image": "inputs/menu.jpg"}: 14' in notes
+    assert replay(
+        Path(made["folder"]),
+        ("Calculator", {"expression": "7*2"}),
+        ("OCR", {"image": "inputs/menu.jpg"}),
+    ) == ["14", "not on the tape"]
+
+
 SECRETS = {
     "key": "sk-proj-Abc123Def456Ghi789",
     "password": "hunter2Passw0rd",
@@ -195,6 +220,19 @@ def test_secrets_are_nowhere_in_a_draft(tmp_path: Path) -> None:
     assert b"[redacted:trace]" in written
     draft = try_draft_file(folder)
     assert isinstance(draft, DraftFile) and draft.fields["request"].state == "inferred"
+
+
+def test_keys_of_tickets_and_pages_are_no_secrets(tmp_path: Path) -> None:
+    reply = json.dumps({"key": "PROJ-1234", "nextPageToken": "Zx81Zx82", "page_token": "Yx81Yx82"})
+    asked = cases.message("user", cases.text("Who works on PROJ-1234? Name the person."))
+    call = cases.message("assistant", cases.asked_call("p", key="PROJ-1234"))
+    spans = [
+        cases.span("ab" * 16, 1, cases.chat([asked], [call])),
+        cases.span("ab" * 16, 2, cases.made_call("p", **{"gen_ai.tool.call.result": reply})),
+    ]
+    file = cases.write_lines(tmp_path / "spans.json", [cases.otlp(*spans)])
+    folder = Path(make_draft(file, tmp_path / "tasks")["folder"])
+    assert replay(folder, ("trace__stock", {"key": "PROJ-1234"})) == [reply]
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:

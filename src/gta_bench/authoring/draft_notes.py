@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from gta_bench.authoring.drafts import DraftFile
@@ -11,7 +12,7 @@ from gta_bench.records.tools import FILE_TYPES
 MOST_SHOWN: Final = 20_000
 
 
-def format_notes(trace: ObservedTrace, draft: DraftFile) -> str:
+def format_notes(trace: ObservedTrace, draft: DraftFile, taped: Sequence[bool]) -> str:
     """Return notes for the author; texts of the trace are in code blocks, where they stay texts."""
     source = draft.source
     lines = [
@@ -40,7 +41,10 @@ def format_notes(trace: ObservedTrace, draft: DraftFile) -> str:
         if text:
             lines += ["", f"## {heading}", "", *_fence(text)]
     if trace.calls:
-        shown = [f"{number}. {_describe_call(call)}" for number, call in enumerate(trace.calls, 1)]
+        shown = [
+            f"{number}. {'' if kept else '(not on the tape) '}{_describe_call(call)}"
+            for number, (call, kept) in enumerate(zip(trace.calls, taped, strict=True), 1)
+        ]
         lines += ["", "## Calls", "", *_fence("\n".join(shown))]
     return "\n".join(lines) + "\n"
 

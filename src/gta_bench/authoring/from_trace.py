@@ -180,21 +180,21 @@ class _Draft:
             source=source,
             model=None if self.proposed is None else self.proposed.model,
             prompts=None if self.proposed is None else self.proposed.prompts,
-            fields={name: field for name, field in self._describe_fields(taped)},
+            fields={name: field for name, field in self._describe_fields(sum(taped))},
         )
         missing_request = f"{OPEN}write what the system is asked to do."
         texts = {
             TASK_FILE: self._format_task(),
             REQUEST_FILE: (trace.request or missing_request)[:MOST_CHARACTERS].rstrip("\n") + "\n",
             DRAFT_FILE: format_draft_file(draft),
-            NOTES: format_notes(trace, draft),
+            NOTES: format_notes(trace, draft, taped),
         }
         for path, text in texts.items():
             (folder / path).write_text(text, encoding="utf-8", newline="\n")
         for path, file in self.inputs.items():
             (folder / INPUTS).mkdir(exist_ok=True)
             (folder / INPUTS / path).write_bytes(file.data or b"")
-        return WrittenDraft(folder, draft, taped, len(trace.calls))
+        return WrittenDraft(folder, draft, sum(taped), len(trace.calls))
 
     def _format_task(self) -> str:
         task = TaskFile(
@@ -216,18 +216,20 @@ class _Draft:
             asked[f"file-{number}"] = f"{OPEN}what must {name} contain to be right?"
         return tuple(LeafEntry(id=name, says=says) for name, says in asked.items())
 
-    def _write_tape(self, folder: Path) -> int:
-        """Write the calls that can be replayed; return their number."""
+    def _write_tape(self, folder: Path) -> list[bool]:
+        """Write the calls that can be replayed; return for each call whether it is on the tape."""
+        taped: list[bool] = []
         tape = Tape.record(folder, dataset=DATASET, origin="live")
         with closing(tape), tempfile.TemporaryDirectory(prefix="gta-draft-") as place:
             tape.offer(self.tools.specs.values())
             workspace = Workspace.create(Path(place), {})
             for call in self.trace.calls:
                 line = self._make_line(call, workspace)
+                taped.append(line is not None)
                 if line is not None:
                     number = tape.count(line.call) + 1
                     tape.keep(line.model_copy(update={"number": number}))
-            return len(tape)
+        return taped
 
     def _make_line(self, call: ObservedCall, workspace: Workspace) -> CallLine | None:
         """Return a call as a tape has it; None if it cannot be replayed."""

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from gta_bench.authoring.traces.observed import ObservedTrace
 from gta_bench.redaction import (
-    SECRET_NAME,
     Redactor,
     current_redactor,
     find_text_secrets,
@@ -22,6 +21,13 @@ SOURCE: Final = "trace"  # in the marks of secrets
 LONGEST_LINE: Final = 2_000
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+# Names of values that are secrets. A mere `key` is rather that of a ticket or a table, and a token
+# may be that of the next page.
+_SECRET_FIELD: Final = re.compile(
+    r"(api|access|private|auth)[_-]?key|secret|passw(or)?d|passphrase|authorization"
+    r"|(?<!next)(?<!page)(?<!next[_-])(?<!page[_-])token$",
+    re.IGNORECASE,
 )
 _MAY_HAVE_SECRET: Final = re.compile(
     r"://|bearer|basic|key|token|secret|passw|passphrase|sk[-_]|[pr]k_|gh[po]_|github_pat|glpat"
@@ -75,7 +81,7 @@ def _iter_named_secrets(value: JsonValue) -> Iterator[str]:
     """Yield values whose key is the name of a secret, also in JSON that is written as text."""
     if isinstance(value, dict):
         for key, one in value.items():
-            if isinstance(one, str) and SECRET_NAME.search(key) and is_secret(one):
+            if isinstance(one, str) and _SECRET_FIELD.search(key) and is_secret(one):
                 yield one
             yield from _iter_named_secrets(one)
     elif isinstance(value, list):
