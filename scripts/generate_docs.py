@@ -21,6 +21,7 @@ from gta_bench.checks.delivery import MOST_CELLS, MOST_TEXT
 from gta_bench.checks.documents import MOST_NUMBERS, REGEX_LIMITS
 from gta_bench.cli import app
 from gta_bench.confine.limits import MIB
+from gta_bench.content.database import MOST_ROWS, SECONDS
 from gta_bench.datasets.folders import task_schema
 from gta_bench.datasets.pinned import Receipt
 from gta_bench.forge.catalog import ATOMIC_FAMILIES, FAMILIES
@@ -211,6 +212,18 @@ A text or CSV file with more than {MOST_TEXT // MIB} MiB, or a CSV file with mor
 {MOST_CELLS:,} cells, fails its checks. So does a file on which `text.regex` needs more than
 {REGEX_LIMITS.cpu_seconds} seconds of processor time. If other readers can read only a part of a
 file, the leaf is unscored.
+
+## The state of tool servers
+
+`state.file` and `sqlite.query` look at the
+[state](../how-to/mcp-servers.md#check-the-state-of-a-server) of a tool server, never at
+deliverables. `path` is a path in the server's folder, or a pattern that matches one file. If the
+state is not known, the leaf is unscored.
+
+A database is opened read-only in the jail, with its write-ahead log or journal. A file that is no
+database, or does not have the tables of the query, fails, and so does a query with more than
+{MOST_ROWS:,} rows. A query that takes more than {SECONDS:g} seconds, or that is not a single
+SELECT, leaves its leaf unscored. `rows` are compared in their order, so write `ORDER BY`.
 """
 
 

@@ -181,8 +181,30 @@ class ToolServerSettings(Section):
     network: Literal["none", "open"] = Field(
         "none", description="What `command` can reach: nothing, or the Internet."
     )
+    state: str | None = Field(
+        None,
+        description="File or folder in /workspace that is the state of `command`, for checks; `.` "
+        "is all of it.",
+    )
+    state_command: list[str] = Field(
+        [], description="Instead of `state`: a program that prints the state, with its arguments."
+    )
     start_seconds: Limit = Field(30.0, description="Time limit until the server lists its tools.")
     call_seconds: Limit = Field(60.0, description="Time limit of a call.")
+
+    @model_validator(mode="after")
+    def _check_state(self) -> Self:
+        if self.state is None:
+            return self
+        if self.state_command:
+            raise PydanticCustomError("state", "give `state` or `state_command`, not both")
+        path = PurePosixPath(self.state)
+        of_task = path.parts[:1] in (("inputs",), ("outputs",))
+        if path.is_absolute() or ".." in path.parts or of_task:
+            raise PydanticCustomError(
+                "state", "`state` is a path in /workspace, and not in `inputs` or `outputs`"
+            )
+        return self
 
 
 class JudgeSettings(Section):
@@ -428,7 +450,8 @@ def read_server_secrets(
     """Return the secrets in a tool server's settings, and in the variables that they name."""
     texts = {**server.env, **server.headers}
     # Not quoted one by one: `--api-key` and its value are two arguments.
-    every = [*texts.values(), shlex.join(server.args), server.url or ""]
+    commands = (shlex.join(server.args), shlex.join(server.state_command))
+    every = [*texts.values(), *commands, server.url or ""]
     variables = {found[1] for text in every for found in VARIABLE.finditer(text)}
     secrets = read_variables(
         (variable for variable in sorted(variables) if not PLAIN_NAME.search(variable)), environment

@@ -54,6 +54,7 @@ WRONG_FILE = "wrong/not-sorted/wrong.toml"
 LEVELS = 'levels = { 0 = "none", 10 = "all" }'
 LISTING = "The page has names, units, sources and dates."
 CSV = 'file = "summary.csv"'
+STATE = 'server = "notes", path = "a"'
 
 # Rule and severity, words of its message, an edit that breaks it, and one that does not.
 CASES: list[tuple[str, str, Edit, Edit]] = [
@@ -424,6 +425,24 @@ CASES: list[tuple[str, str, Edit, Edit]] = [
         check('is = "python", run = "checks/x.py:good"')._replace(
             files={"checks/x.py": b"def good(work): return 10"}
         ),
+    ),
+    (
+        "T23 error",
+        "sqlite.query: the query cannot be used: it is not a single SELECT",
+        check(f'{STATE}, is = "sqlite.query", query = "DROP TABLE t", equals = 1'),
+        Edit(),
+    ),
+    (
+        "T23 warning",
+        "state.file: the task offers no tool of 'notes'; add notes__*.",
+        check(f'{STATE}, is = "state.file"'),
+        Edit(),
+    ),
+    (
+        "T21 warning",
+        "its checks also hold if nothing is done",
+        check(f'{STATE}, is = "state.file", changed = false'),
+        check(f'{STATE}, is = "state.file", changed = true'),
     ),
     (
         "T24 error",

@@ -48,6 +48,17 @@ checks = [{ is = "python", run = "checks/own.py:crash" }]
 """
 
 
+STATEFUL = """\
+format = 1
+id = "q3-sales"
+tools = ["notes__*"]
+[[leaf]]
+id = "tea"
+says = "The list of teas has Assam."
+checks = [{ is = "state.file", server = "notes", path = "data/teas.txt", all = ["Assam"] }]
+"""
+
+
 def score_tone(request: str, leaf: Checkpoint, evidence: Evidence) -> float:
     """A judge who likes every answer that is long enough."""
     return 10.0 if len(evidence.answer) > 10 else 0.0
@@ -111,6 +122,39 @@ def test_a_judge_is_asked_three_times_and_again_only_about_what_changed(
     (folder / "wrong/one-sum-off/final.txt").write_text("South is weakest, sorry.")
     made, (third,) = try_task(folder, judged=True)
     assert third.wanted == 3 * (works + 1), "a leaf in all works, and the other in the changed one"
+
+
+def test_works_come_with_the_states_of_servers_and_doing_nothing_changes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pilot, "NULLS", {"empty": NULLS["empty"]})
+    files: dict[str, bytes | str] = {}
+    works = {"gold/one": "Assam", "gold/two": "Ceylon, Assam", "wrong/other": "Oolong"}
+    for work, teas in works.items():
+        files[f"{work}/final.txt"] = "Done."
+        files[f"{work}/states/notes/before/data/teas.txt"] = "none"
+        files[f"{work}/states/notes/after/data/teas.txt"] = teas
+    files["gold/two/files/states.txt"] = "A deliverable."
+    files["wrong/other/wrong.toml"] = 'breaks = ["tea"]\n'
+    files["cheat/planted/data/teas.txt"] = "Assam"
+    folder = write_task(
+        tmp_path / "tasks",
+        STATEFUL,
+        files={path: str(text).encode() for path, text in files.items()},
+    )
+    made, _ = try_task(folder)
+    scores = {work: trials["tea"].scores for work, trials in made.trials.items()}
+    assert scores == {
+        "gold/one": (10.0,),
+        "gold/two": (10.0,),
+        "wrong/other": (0.0,),
+        "cheat/planted": (0.0,),
+        "null/empty": (0.0,),
+    }
+    stray = folder / "gold/one/states/notes/teas.txt"
+    stray.write_text("Assam", encoding="utf-8")
+    with pytest.raises(DatasetError, match="is not a file of states/SERVER/before or /after"):
+        read_authored(folder)
 
 
 def test_without_a_judge_its_leaves_stay_open(tmp_path: Path) -> None:

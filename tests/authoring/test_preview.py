@@ -124,6 +124,8 @@ NEEDED = {
     "zip.members": 'all = ["x"]',
     "answer.contains": 'all = ["x"]',
     "answer.line": 'equals = "x"',
+    "state.file": 'server = "x", path = "x"',
+    "sqlite.query": 'server = "x", path = "x", query = "SELECT x FROM x", equals = "x"',
     "python": 'run = "checks/own.py:check"',
 }
 
@@ -131,9 +133,8 @@ NEEDED = {
 def test_every_kind_of_check_is_linted_and_shown(tmp_path: Path) -> None:
     toml = 'format = 1\nid = "q3-sales"\n[deliverables]\n"summary.csv" = "csv"\n'
     for number, kind in enumerate(CHECKS):
-        own = {"answer.contains": (), "answer.line": (), "python": ()}.get(
-            kind, ('file = "summary.csv"',)
-        )
+        fileless = "file" not in CHECKS[kind].model_fields
+        own = () if fileless else ('file = "summary.csv"',)
         text = ", ".join([f'is = "{kind}"', *own, *filter(None, [NEEDED.get(kind)])])
         toml += f'[[leaf]]\nid = "n{number}"\nsays = "It is {kind}."\nchecks = [{{ {text} }}]\n'
     files = {"checks/own.py": b"def check(work):\n    return 1\n", "checks/table.csv": b"x\n1\n"}

@@ -247,10 +247,11 @@ def test_a_check_fails_and_says_what_it_found(
 
 def test_every_kind_has_code_a_true_and_a_false_example() -> None:
     assert list(DECIDERS) == list(CHECKS)
-    # Those that need a program or a model, and those of an author, have tests of their own.
-    elsewhere = {"html.opens", "image.text", "media.facts", "media.shows", "media.says", "python"}
+    # Those that need a program, a model or a state, and those of an author, have their own tests.
+    apart = {"python", "state.file", "sqlite.query"}
+    elsewhere = {"html.opens", "image.text", "media.facts", "media.shows", "media.says", *apart}
     assert {*CHECKS} - {check["is"] for check in HOLDS} == elsewhere
-    assert {*CHECKS} - {check["is"] for check, _ in FAILS} == {"python"}
+    assert {*CHECKS} - {check["is"] for check, _ in FAILS} == apart
 
 
 @needs("ffmpeg")

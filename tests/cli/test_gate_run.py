@@ -85,6 +85,7 @@ def test_a_run_that_exists_is_used_and_no_task_is_run_again() -> None:
         (["--sequential", "--run"], "After --run, say what to run, as for `gta run`"),
         (["--sequential", "--run", "--", "atomik"], "No such command 'atomik'; did you mean"),
         ([*WORSE, "--out", "x"], "NEW is the folder of the run: leave --out out"),
+        ([*WORSE, "--help"], "Nothing was run or decided. For help alone: gta run atomic --help"),
         ([*WORSE, "--estimate"], "--estimate is for `gta run`"),
         ([*WORSE, "--tasks", "0:4"], "4 tasks cannot decide about a margin of 10 points"),
         ([*SAME, "--epochs", "2"], "began with 1 epochs, not 2 epochs"),
@@ -117,6 +118,16 @@ def test_a_run_that_a_gate_stopped_is_no_baseline() -> None:
         assert code == 2
         assert said in message
     assert not Path("part.json").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_stopped_run_without_its_plan_is_refused() -> None:
+    assert gta("gate", "base.json", "runs/torn", *WORSE).exit_code == 10
+    Path("runs/torn/gate.json").unlink()
+    for options in (("--common",), ("--sequential",), WORSE):
+        code, message = run_gate("base.json", "runs/torn", *options)
+        assert code == 2
+        assert "gate.json is missing" in message
 
 
 class Office:

@@ -284,7 +284,7 @@ def test_markdown_has_one_row_for_each_task_with_its_leaves() -> None:
 
 
 def test_names_can_neither_begin_a_line_nor_markup() -> None:
-    evil = "x\n::error::owned\n## Gate: not worse <img src=x> [a](b) `c` | d"
+    evil = "x\n::error::owned\n## Gate: not worse <img src=x> [a](b) `c` | d @me"
     base, new = (
         passing(1, 1, leaves={"0": {evil: (9.0,)}}),
         passing(0, 1, leaves={"0": {evil: (1.0,)}}),
@@ -297,8 +297,8 @@ def test_names_can_neither_begin_a_line_nor_markup() -> None:
     assert not any("\n" in one for one in said)
     assert not any(one.startswith(("::", "## Gate: not worse")) for one in said)
     shown = "x ::error::owned ## Gate: not worse \\<img src=x\\> \\[a\\](b) \\`c\\`"
-    assert f"| {shown} \\| d |" in text
-    assert f"- left out, not the same in both runs: {shown} | d" in text
+    assert f"| {shown} \\| d @<!-- -->me |" in text
+    assert f"- left out, not the same in both runs: {shown} | d @<!-- -->me" in text
     assert "`` gta view x ::error" in text
 
 

@@ -60,12 +60,16 @@ def test_leaves_on_both_sides_of_the_threshold_are_listed_worst_first() -> None:
     assert unstable_title(panel) == "2 of 4 leaves with scores on both sides of 7"
 
 
-def test_only_the_worst_leaves_are_shown_and_all_are_counted() -> None:
+def test_only_the_worst_leaves_are_shown_and_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     said: list[VerdictRow] = []
     for number in range(UNSTABLE_SHOWN + 5):
         said += rows({"a1": 0}, task=str(number))
         said += rows({"a1": 10}, task=str(number), repeat=2)
+    monkeypatch.setattr("gta_bench.judge_quality.panel.UNSTABLE_LISTED", UNSTABLE_SHOWN + 1)
     panel = panel_report(packed(*said), threshold=7)
+    assert (len(panel.unstable), panel.unstable_leaves) == (UNSTABLE_SHOWN + 1, UNSTABLE_SHOWN + 5)
     assert len(unstable_table(panel).rows) == UNSTABLE_SHOWN
     assert unstable_title(panel).startswith("25 of 25 leaves")
     assert unstable_title(panel).endswith("the worst 20")

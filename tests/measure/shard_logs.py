@@ -47,11 +47,8 @@ def write_sharded_run(
     return out
 
 
-def write_judged_run(root: Path, *, tasks: int, epochs: int, worse: int = 0) -> Path:
-    """A Workflow run in shards, of one real unit for each task, with a verdict on each leaf.
-
-    Every score is so many points worse.
-    """
+def write_judged_run(root: Path, *, tasks: int, epochs: int, repeats: int = 1) -> Path:
+    """A Workflow run in shards, of one real unit for each task, with verdicts on each leaf."""
     out = root / "run"
     out.mkdir(parents=True)
     held = manifest(tasks=tuple(str(number) for number in range(tasks)))
@@ -72,8 +69,9 @@ def write_judged_run(root: Path, *, tasks: int, epochs: int, worse: int = 0) -> 
         for epoch in range(1, epochs + 1):
             for number, name in enumerate(held.spec.tasks):
                 for place, leaf in enumerate(LEAVES):
-                    value = max(0, (number * 7 + place * 3 + epoch) % 11 - worse)
-                    opened.write(format_verdict(name, epoch, leaf, "judge", 1, value))
+                    for repeat in range(1, repeats + 1):
+                        value = (number * 7 + place * 3 + epoch + repeat % 2) % 11
+                        opened.write(format_verdict(name, epoch, leaf, "judge", repeat, value))
     return out
 
 

@@ -22,7 +22,7 @@ from tests.planning import Planned, planned
 pytestmark = pytest.mark.measure
 UNITS = int(os.environ.get("GTA_UNITS", "560"))
 AT_ONCE = 10
-ROUNDS = 3
+ROUNDS = int(os.environ.get("GTA_ROUNDS", "3"))
 
 
 def wanted(data: Path, tasks: str | None = None) -> Planned:

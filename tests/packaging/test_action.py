@@ -40,7 +40,12 @@ def write_program(file: Path, script: str) -> None:
 
 
 GATE = {"BASE": "my base.json", "NEW": "runs/new", "OPTIONS": "", "FAIL_ON": "worse"}
-COMMENT = {"GH_TOKEN": "t", "NUMBER": "7", "GITHUB_REPOSITORY": "me/agent"}
+COMMENT = {"GH_TOKEN": "t", "NUMBER": "7"}
+JOB = {
+    "GITHUB_SERVER_URL": "https://github.com",
+    "GITHUB_REPOSITORY": "me/agent",
+    "GITHUB_RUN_ID": "99",
+}
 
 
 def do_step(
@@ -49,7 +54,7 @@ def do_step(
     """Run a step as GitHub does, with `inputs` as its environment."""
     name = "Gate" if defaults is GATE else "Comment"
     (step,) = (one for one in load(ACTION)["runs"]["steps"] if one["name"] == name)
-    assert {*step["env"]} == {*defaults, "FOLDER"} - {"GITHUB_REPOSITORY"}
+    assert {*step["env"]} == {*defaults, "FOLDER"}
     script = place / "step.sh"
     script.write_text(step["run"])
     return subprocess.run(
@@ -57,6 +62,7 @@ def do_step(
         cwd=place,
         env={
             **defaults,
+            **JOB,
             "FOLDER": "out",
             "PATH": f"{place / 'bin'}:{os.defpath}",
             "CODE": str(code),
@@ -93,6 +99,17 @@ def test_every_exit_code_has_its_outcome(
     assert ("::error" in ran.stdout) == (ends != 0)
 
 
+def test_links_of_the_summary_lead_to_the_artifacts_of_the_job(place: Path) -> None:
+    write_program(
+        place / "bin" / "gta",
+        'mkdir -p out\necho "| a | [open](gta-gate.html#a-1) | [b](other.html#c) |" > "$7"\n',
+    )
+    assert do_step(place, 0).returncode == 0
+    stored = "https://github.com/me/agent/actions/runs/99#artifacts"
+    assert (place / "summary").read_text() == f"| a | [open]({stored}) | [b](other.html#c) |\n"
+    assert "gta-gate.html#a-1" in (place / "out" / "gta-gate.md").read_text()
+
+
 def test_options_are_quoted_as_in_a_shell_and_an_open_quote_fails(place: Path) -> None:
     run = "--run --\n workflow --harness \"my agent {task_file} '$HOME'\""
     ran = do_step(place, 0, OPTIONS=run)
@@ -113,18 +130,20 @@ def test_the_comment_is_written_once_and_then_replaced(place: Path, known: str, 
     (place / "out").mkdir()
     write_program(place / "bin" / "gh", f'printf "%s|" "$@" >> calls\nprintf "{known}"\n')
     assert do_step(place, 0, COMMENT).stdout == "", "there is nothing to say"
-    (place / "out" / "gta-gate.md").write_text("<!-- gta-bench:gate -->\n## Gate\n")
+    (place / "out" / "gta-gate-linked.md").write_text("<!-- gta-bench:gate -->\n## Gate\n")
     ran = do_step(place, 0, COMMENT)
     assert (ran.returncode, ran.stdout) == (0, "")
     calls = (place / "calls").read_text()
-    assert calls.startswith("api|--paginate|repos/me/agent/issues/7/comments|--jq|")
-    assert calls.endswith(f"{said}-F|body=@out/gta-gate.md|")
+    assert calls.startswith("api|graphql|--paginate|-f|query=query($owner: String!")
+    assert "|-f|owner=me|-f|name=agent|-F|number=7|--jq|" in calls
+    assert "select(.viewerDidAuthor and" in calls
+    assert calls.endswith(f"{said}-F|body=@out/gta-gate-linked.md|")
 
 
 def test_a_token_that_may_not_comment_does_not_fail_the_job(place: Path) -> None:
     write_program(place / "bin" / "gh", "exit 1\n")
     (place / "out").mkdir()
-    (place / "out" / "gta-gate.md").write_text("## Gate\n")
+    (place / "out" / "gta-gate-linked.md").write_text("## Gate\n")
     ran = do_step(place, 0, COMMENT)
     assert ran.returncode == 0
     assert "::warning title=gta gate::No comment was written" in ran.stdout

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
 from multiprocessing import AuthenticationError
@@ -26,6 +28,7 @@ from gta_bench.running.budget import (
     open_share,
 )
 from gta_bench.running.evaluation import QUIET
+from gta_bench.settings import BudgetSettings
 
 
 class Clock:
@@ -128,7 +131,7 @@ def test_a_turn_that_was_given_back_is_for_the_next_request() -> None:
 def test_a_canceled_request_gives_back_its_turn() -> None:
     budget = SharedBudget(connections=1, rpm=1)
     with INLINE.share(budget) as call:
-        share = BudgetShare(call, "a", paced=True)
+        share = BudgetShare(call, "a", BudgetSettings(rpm=1))
 
         async def ask() -> None:
             await share.start_request()
@@ -153,13 +156,29 @@ def test_money_of_all_workers_and_the_time_end_the_units() -> None:
     assert late.find_reached() == "The command has used up its time (budget.hours)"
 
 
+def test_a_unit_asks_about_limits_only_if_there_are_any() -> None:
+    spent = SharedBudget(connections=1, limits=RunLimits(cost_usd=5), spent_usd=6)
+    with INLINE.share(spent) as call:
+        for budget, found in ((BudgetSettings(cost_usd=5), True), (BudgetSettings(), False)):
+            reached = anyio.run(BudgetShare(call, "a", budget).start_unit)
+            assert (reached is not None) is found
+
+
+def test_the_process_of_the_shared_budget_does_not_load_the_engine() -> None:
+    script = "import sys, gta_bench.running.budget; print('inspect_ai' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
 def test_a_worker_waits_for_its_first_connection_and_gives_all_back() -> None:
     budget = SharedBudget(connections=1)
     with INLINE.share(budget) as call:
-        first = BudgetShare(call, "a", paced=False)
+        first = BudgetShare(call, "a", BudgetSettings())
         first.begin(3)
         threading.Timer(0.3, first.end).start()
-        with open_share(call, "b", units=3, paced=False) as share:
+        with open_share(call, "b", BudgetSettings(), units=3) as share:
             assert share.connections == 1
     assert budget.hold("c", 1, 0) == 1
 

@@ -6,9 +6,11 @@ It imports only the standard library, so that it starts at once.
 import json
 import os
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -106,12 +108,31 @@ def write_note() -> str:
         return str(exc.strerror)
 
 
+def change_state() -> str:
+    """Do what the arguments say with the files in `data`."""
+    Path("data").mkdir(exist_ok=True)
+    if "sql" in given:
+        with closing(sqlite3.connect("data/notes.db")) as base:
+            base.executescript(given["sql"])
+    for path, text in given.get("write", {}).items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    for path, target in given.get("link", {}).items():
+        Path(path).symlink_to(target)
+    for path, size in given.get("large", {}).items():
+        os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), size)
+    if "die" in given:
+        os._exit(3)
+    return "changed"
+
+
 numbers = count(1)
 given: dict[str, Any] = {}
 SAYINGS: dict[str, Callable[[], str]] = {
     "attacks": try_all,
     "counts": lambda: str(next(numbers)),
     "writes": write_note,
+    "has a state": change_state,
     "echoes": lambda: f"{os.environ.get('OWN_KEY')} {json.dumps(given)}",
     "shows OWN_KEY": lambda: os.environ.get("OWN_KEY", "unset"),
 }
@@ -127,6 +148,9 @@ def call() -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
+if HOW == "has a state":
+    Path("data").mkdir()
+    Path("data/first.txt").write_text("from the beginning", encoding="utf-8")
 if HOW == "dies at once":
     sys.exit("no license")
 if HOW == "is silent":
@@ -152,3 +176,5 @@ for line in sys.stdin:
             send({"id": asked["id"], "result": call()})
         case _:
             send({"id": asked["id"], "error": {"code": -32601, "message": "unknown method"}})
+if HOW == "has a state" and "late" in given:
+    Path("data/late.txt").write_text("at the end", encoding="utf-8")

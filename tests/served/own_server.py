@@ -8,6 +8,8 @@ import asyncio
 import base64
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,7 @@ def list_tools(changed: bool) -> list[types.Tool]:
             annotations=types.ToolAnnotations(read_only_hint=True),
         ),
         types.Tool(name="write", description="Writes outputs/note.txt.", input_schema=TEXT),
+        types.Tool(name="store", description="Adds a note to data/notes.db.", input_schema=TEXT),
         types.Tool(name="search", input_schema=NOTHING if changed else SEARCH),
         types.Tool(name="add", input_schema=NOTHING, output_schema=SUM),
         *plain,
@@ -112,6 +115,13 @@ class Content:
             case "write":
                 Path("outputs/note.txt").write_text(str(arguments["text"]), encoding="utf-8")
                 return types.CallToolResult(content=[_text("written")])
+            case "store":
+                Path("data").mkdir(exist_ok=True)
+                with closing(sqlite3.connect("data/notes.db")) as base, base:
+                    base.execute("PRAGMA journal_mode = WAL")
+                    base.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, text)")
+                    base.execute("INSERT INTO notes (text) VALUES (?)", (arguments["text"],))
+                return types.CallToolResult(content=[_text("stored")])
         return types.CallToolResult(content=blocks[name])
 
 

@@ -112,7 +112,7 @@ def test_a_server_that_nobody_started_is_one_line(tmp_path: Path) -> None:
 
 
 def test_all_pages_are_listed_and_schemas_are_unchanged(seen: Seen) -> None:
-    names = {f"own__{name}" for name in ("echo", "write", "search", "add", *KINDS)}
+    names = {f"own__{name}" for name in ("echo", "write", "store", "search", "add", *KINDS)}
     assert set(seen.specs) == names
     search = seen.specs["own__search"]
     assert input_schema(search) == SEARCH

@@ -54,7 +54,7 @@ def test_a_client_sees_the_server_as_it_is_and_its_calls_are_recorded(
     assert isinstance(picture.content[0], ImageContent)
     assert fail.is_error
     with closing(Tape.open(tmp_path / "tape")) as tape:
-        assert len(tape.specs) == 15
+        assert len(tape.specs) == 16
         lines = [*tape.first_calls()]
         said = [
             line.reply.parts[0].content if isinstance(line.reply, DoneReply) else line.reply

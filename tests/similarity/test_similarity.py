@@ -1,3 +1,4 @@
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,16 @@ def test_the_table_imports_no_model(tmp_path: Path) -> None:
     )
     assert result.stdout.strip() == "[]"
     assert len(MODELS) == 3
+
+
+def test_wordllama_does_not_make_other_packages_talk() -> None:
+    script = (
+        "import logging; from gta_bench.similarity.catalog import load_similarity\n"
+        "load_similarity('wordllama')\n"
+        "logging.getLogger('httpx').info('a request')\n"
+        "print(logging.getLogger().handlers, logging.getLogger().level)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (f"[] {logging.WARNING}\n", "")

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from pydantic import JsonValue
 
 import gta_bench
 from gta_bench.records.units import WorkflowUnit
+from gta_bench.records.verdicts import Unscored
+from gta_bench.running.check_run import read_score
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
+from gta_bench.runs.verdicts import read_verdicts
 from tests.needs import needs, require_programs
 
 pytestmark = [pytest.mark.slow, needs("bwrap")]
@@ -154,8 +158,52 @@ def list_servers(installed: Path) -> dict[str, Any]:
     }
 
 
-def write_tasks(folder: Path) -> Path:
-    for name, (calls, check) in TASKS.items():
+# The same, decided by what the servers have afterwards: right, wrong, and nothing done.
+MEMORY = 'is = "state.file", server = "memory", path = "memory.json"'
+FILE = 'is = "state.file", server = "files", path = "teas/list.txt"'
+BRANCH = '{ is = "state.file", server = "git", path = "stdout", changed = true, all = ["oolong"] }'
+STATES: dict[str, tuple[Calls, str]] = {
+    "files-right": (
+        [
+            ("files__create_directory", {"path": "/workspace/teas"}),
+            ("files__write_file", {"path": "/workspace/teas/list.txt", "content": "Assam"}),
+        ],
+        f'{{ {FILE}, all = ["Assam"] }}',
+    ),
+    "files-wrong": (
+        # A deliverable with the wanted content and name is no state.
+        [
+            ("files__create_directory", {"path": "/workspace/outputs/teas"}),
+            ("files__write_file", {"path": "outputs/teas/list.txt", "content": "Assam"}),
+        ],
+        f'{{ {FILE}, all = ["Assam"] }}',
+    ),
+    "files-idle": ([], f"{{ {FILE} }}"),
+    "memory-right": (
+        [
+            ("memory__create_entities", {"entities": [TEA, MILK]}),
+            ("memory__delete_entities", {"entityNames": ["milk"]}),
+        ],
+        f'{{ {MEMORY}, changed = true, all = ["from leaves"], none = ["milk"] }}',
+    ),
+    "memory-wrong": (
+        [("memory__create_entities", {"entities": [TEA, MILK]})],
+        f'{{ {MEMORY}, changed = true, all = ["from leaves"], none = ["milk"] }}',
+    ),
+    "memory-idle": ([], f"{{ {MEMORY}, changed = true }}"),
+    "git-right": ([("git__git_create_branch", {**REPO, "branch_name": "oolong"})], BRANCH),
+    "git-wrong": ([("git__git_create_branch", {**REPO, "branch_name": "assam"})], BRANCH),
+    "git-idle": ([("git__git_status", REPO)], BRANCH),
+}
+DECLARED: dict[str, dict[str, Any]] = {
+    "files": {"state": "."},
+    "memory": {"state": "memory.json"},
+    "git": {"state_command": ["git", "-C", "repo", "branch", "--format=%(refname:short)"]},
+}
+
+
+def write_tasks(folder: Path, tasks: dict[str, tuple[Calls, str]] = TASKS) -> Path:
+    for name, (calls, check) in tasks.items():
         task = folder / name
         task.mkdir(parents=True)
         server = name.partition("-")[0]
@@ -170,8 +218,8 @@ def scripted() -> Model:
     """Makes the calls that the request lists, and repeats what the tools said."""
 
     def reply(messages: list[ChatMessage], tools: Any, choice: Any, config: Any) -> ModelOutput:
-        request = next(one.text for one in messages if '[["' in one.text)
-        line = next(line for line in request.splitlines() if line.startswith('[["'))
+        request = next(one.text for one in messages if "Make these calls." in one.text)
+        line = next(line for line in request.splitlines() if line.startswith("["))
         said = [one.text for one in messages if one.role == "tool"]
         calls = json.loads(line)
         if len(said) < len(calls):
@@ -179,7 +227,7 @@ def scripted() -> Model:
             offered = next(tool.name for tool in tools if tool.name.endswith(name))
             output = ModelOutput.for_tool_call(NAME, offered, arguments)
         else:
-            output = ModelOutput.from_content(NAME, " ".join(said))
+            output = ModelOutput.from_content(NAME, " ".join(said) or "Nothing to do.")
         # Without it, Inspect counts tokens with a vocabulary from the network.
         output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
         return output
@@ -190,6 +238,45 @@ def scripted() -> Model:
 def read(out: Path) -> tuple[WorkflowUnit, ...]:
     spec = read_manifest(out).spec
     return read_units(log_folder(out), spec.tasks, spec.epochs, WorkflowUnit).units
+
+
+def test_states_of_published_servers_decide_tasks_also_without_the_servers(
+    installed: Path, tmp_path: Path
+) -> None:
+    data, tape = write_tasks(tmp_path / "tasks", STATES), tmp_path / "tape"
+    servers: dict[str, JsonValue] = {
+        name: {**server, **DECLARED[name]}
+        for name, server in list_servers(installed).items()
+        if name in DECLARED
+    }
+    gta_bench.run(
+        *("workflow", tmp_path / "live"),
+        data=data,
+        model=scripted(),
+        settings={"tool_servers": servers},
+        tape=tape,
+        tape_mode="record",
+    )
+    gta_bench.run(
+        *("workflow", tmp_path / "again"), data=data, model=scripted(), settings={}, tape=tape
+    )
+    expected = {name: 10.0 if name.endswith("right") else 0.0 for name in STATES}
+    for name in ("live", "again"):
+        rows = read_verdicts(tmp_path / name)
+        assert {key.task: read_score(row) for key, row in rows.items()} == expected
+    units, replayed = read(tmp_path / "live"), read(tmp_path / "again")
+    assert [unit.states for unit in replayed] == [unit.states for unit in units]
+    # Without a declared state, nothing is decided.
+    undeclared: Any = {"tool_servers": {"memory": list_servers(installed)["memory"]}}
+    gta_bench.run(
+        *("workflow", tmp_path / "none"),
+        data=data,
+        model=scripted(),
+        settings=undeclared,
+        tasks=["memory-right"],
+    )
+    (row,) = read_verdicts(tmp_path / "none").values()
+    assert isinstance(row.verdict, Unscored) and "Declare `state`" in row.verdict.detail
 
 
 def test_ten_tasks_over_five_published_servers_live_by_command_and_replayed(

@@ -11,7 +11,6 @@ from gta_bench.statistics.agreement import (
     compute_alpha,
     compute_icc,
     compute_kappa,
-    flip_chance,
     measure_agreement,
 )
 
@@ -105,9 +104,9 @@ def test_the_kappa_of_several_is_the_mean_over_pairs_that_have_one() -> None:
 
 
 def test_flips_are_counted_by_pairs() -> None:
-    assert flip_chance([8, 8, 6], 7) == pytest.approx(2 / 3)
-    assert flip_chance([8, 9], 7) == 0
-    assert flip_chance([6, 7], 7) == 1
+    for ratings, chance in (([8, 8, 6], 2 / 3), ([8, 9], 0), ([6, 7], 1)):
+        found = measure_agreement([ratings], ["a"], threshold=7).flip_rate
+        assert found is not None and found.estimate == pytest.approx(chance)
 
 
 def figures(found: Agreement) -> list[float | None]:

@@ -9,6 +9,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -74,6 +75,11 @@ def ends_with_call(text: str, tools: Sequence[ToolSpec]) -> bool:
 
 
 def _pattern(form: str, names: Names) -> re.Pattern[str]:
+    return _compile(form, tuple(names))
+
+
+@lru_cache(maxsize=1000)
+def _compile(form: str, names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(form.format(names="|".join(map(re.escape, names)) or "(?!)"), _FLAGS)
 
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from inspect_ai.model import Model
 
-from gta_bench.authoring.proofs import AuthoredTask, Proof
+from gta_bench.authoring.proofs import STATE_FILE, AuthoredTask, Proof
 from gta_bench.authoring.readiness import NULL
 from gta_bench.authoring.staleness import reader_versions
 from gta_bench.datasets.digest import task_digests
 from gta_bench.errors import DatasetError, RunError
-from gta_bench.harnesses.collecting import keep_files
+from gta_bench.harnesses.collecting import keep_files, open_below
 from gta_bench.harnesses.delivery import store_task_inputs
 from gta_bench.judge_quality.attacks.corpus import build_manifest, build_unit
 from gta_bench.judge_quality.judge_runs import NULLS
@@ -28,6 +28,7 @@ from gta_bench.records.digests import content_digest, digest_leaf
 from gta_bench.records.files import Deliverable
 from gta_bench.records.pilot import LeafTrial, Pilot
 from gta_bench.records.run import RunManifest
+from gta_bench.records.tool_servers import ServerState, StateSnapshot
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint
@@ -132,7 +133,7 @@ def build_works(authored: AuthoredTask, store: ArtefactStore) -> Iterator[Workfl
     task = authored.task
     inputs = store_task_inputs(authored.dataset, task, store)
     digests = task_digests(authored.dataset, task.id)
-    given = {"inputs": inputs, "digests": digests}
+    given = {"inputs": inputs, "digests": digests, "states": _build_idle_states(authored, store)}
     for proof in authored.proofs:
         yield build_work(authored, proof, inputs, store)
     for name, make in NULLS.items():
@@ -154,7 +155,33 @@ def build_work(
         trace=proof.delivery.trace,
         deliverables=kept.deliverables,
         inputs=inputs,
+        states=_build_states(proof, store) or _build_idle_states(authored, store),
         digests=task_digests(authored.dataset, authored.task.id),
+    )
+
+
+def _build_idle_states(authored: AuthoredTask, store: ArtefactStore) -> tuple[ServerState, ...]:
+    """Return the states that work without any call leaves: those before the first gold."""
+    first = next((proof for proof in authored.of("gold") if proof.states), None)
+    return () if first is None else tuple(one.untouched() for one in _build_states(first, store))
+
+
+def _build_states(proof: Proof, store: ArtefactStore) -> tuple[ServerState, ...]:
+    """Return the states of tool servers that a work comes with."""
+    found: dict[str, dict[str, list[Deliverable]]] = {}
+    for file in proof.states:
+        about = STATE_FILE.fullmatch(file.name)
+        assert about is not None
+        with open_below(file.root, file.parts) as stream:
+            kept = store.keep_file(about["path"], stream.read())
+        found.setdefault(about["server"], {}).setdefault(about["when"], []).append(kept)
+    return tuple(
+        ServerState(
+            server=server,
+            before=StateSnapshot(files=tuple(times.get("before", ()))),
+            after=StateSnapshot(files=tuple(times.get("after", ()))),
+        )
+        for server, times in sorted(found.items())
     )
 
 
@@ -180,7 +207,7 @@ def _read_works(run: Path) -> dict[str, WorkflowUnit]:
 
 
 def _content(unit: WorkflowUnit) -> tuple[object, ...]:
-    return unit.task, unit.answer, unit.deliverables, unit.inputs
+    return unit.task, unit.answer, unit.deliverables, unit.inputs, unit.states
 
 
 def _still_holds(

@@ -3,8 +3,12 @@
 Every folder in them is one work, laid out like finished results: `final.txt` has the answer, and
 all other files are deliverables. A wrong work also has `wrong.toml`, which names the leaves that it
 `breaks`, and the gold work that it was made `from`.
+
+If checks of the task look at the state of tool servers, a work has that state in
+`states/SERVER/before` and `states/SERVER/after`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -26,12 +30,16 @@ from gta_bench.datasets.folders import (
 )
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.errors import UsageError
+from gta_bench.harnesses.collecting import FoundFile, list_files
 from gta_bench.harnesses.delivery import Delivery
 from gta_bench.harnesses.finished import FINAL_NAMES, read_folder
+from gta_bench.records.checks import SqliteQuery, StateFile
 from gta_bench.records.workflow import WorkflowTask
 
 ProofKind = Literal["gold", "wrong", "cheat"]
 KINDS: Final[tuple[ProofKind, ...]] = ("gold", "wrong", "cheat")
+STATES: Final = "states"
+STATE_FILE: Final = re.compile(r"(?P<server>[^/]+)/(?P<when>before|after)/(?P<path>.+)")
 
 
 class Proof(NamedTuple):
@@ -42,6 +50,7 @@ class Proof(NamedTuple):
     delivery: Delivery
     breaks: tuple[str, ...] = ()
     origin: str | None = None
+    states: tuple[FoundFile, ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,18 +107,41 @@ def _read_kind(folder: Path, kind: ProofKind, task: WorkflowTask) -> Iterator[Pr
     for name in names:
         if name not in found:
             raise Location(f"{folder.name}/{kind}/{name}").error("has neither answer nor file.")
-        files = tuple(one for one in found[name].files if one.parts[1:] != (WRONG_FILE,))
+        states = _list_states(place, name, where) if has_state_checks(task) else ()
+        files = tuple(
+            one
+            for one in found[name].files
+            if one.parts[1:] != (WRONG_FILE,) and not (states and one.parts[1] == STATES)
+        )
         delivery = found[name]._replace(files=files)
         for file, reason in delivery.left_out:
-            if file != WRONG_FILE:
+            if file != WRONG_FILE and not (states and file.startswith(f"{STATES}/")):
                 raise Location(f"{folder.name}/{kind}/{name}/{file}").error(f"{reason}.")
         if kind == "wrong":
             leaves = [leaf.id for leaf in task.leaves()]
             golds = _list_works(folder / "gold")
             about = _read_wrong(place / name, f"{folder.name}/{kind}/{name}", leaves, golds)
-            yield Proof(kind, name, delivery, about.breaks, about.origin)
+            yield Proof(kind, name, delivery, about.breaks, about.origin, states)
         else:
-            yield Proof(kind, name, delivery)
+            yield Proof(kind, name, delivery, states=states)
+
+
+def has_state_checks(task: WorkflowTask) -> bool:
+    """Whether checks of the task look at the state of tool servers."""
+    checks = (check for leaf in task.leaves() for check in leaf.checks)
+    return any(isinstance(check, StateFile | SqliteQuery) for check in checks)
+
+
+def _list_states(place: Path, name: str, where: Location) -> tuple[FoundFile, ...]:
+    """The files in the folder `states` of a work, by server and time."""
+    if not (place / name / STATES).is_dir():
+        return ()
+    found = list_files(place, name, STATES)
+    bad = [file.name for file in found.files if not STATE_FILE.fullmatch(file.name)]
+    for file in (*bad, *(one.name for one in found.left_out)):
+        shown = f"{where.file}/{name}/{STATES}/{file}"
+        raise Location(shown).error(f"is not a file of {STATES}/SERVER/before or /after.")
+    return found.files
 
 
 def _list_works(place: Path) -> list[str]:

@@ -10,12 +10,14 @@ from pathlib import PurePosixPath
 from typing import Final, get_args
 
 from gta_bench.authoring.subject import LintedTask, LintFound, LintSpot, file_of, plain
+from gta_bench.content.database import find_query_problem
 from gta_bench.content.kinds import KIND_OF_SUFFIX, KINDS, ContentKind
 from gta_bench.datasets.package_checks import make_package_check
 from gta_bench.errors import UsageError, format_count, join_first, suggest_name
 from gta_bench.records import checks as kinds
 from gta_bench.records.checks import AnyCheck
 from gta_bench.records.finding import Severity
+from gta_bench.records.tools import SERVER_SEPARATOR
 
 TEXTS: Final = frozenset(
     {"docx", "pptx", "xlsx", "pdf", "csv", "markdown", "html", "json", "code", "text", "svg"}
@@ -42,7 +44,8 @@ def find_unfit_checks(task: LintedTask) -> LintFound:
     """Checks exist, have known parameters, and fit the kind of their file.
 
     A check that cannot read the kind of its file never holds. A file that a check names, such as a
-    table to compare with, is in the task folder.
+    table to compare with, is in the task folder. A query is a single SELECT. A task with checks of
+    a tool server's state offers tools of that server (a warning, because a run can add them).
     """
     for problem in task.problems:
         if ".checks" in (problem.field or ""):
@@ -54,6 +57,8 @@ def find_unfit_checks(task: LintedTask) -> LintFound:
                 continue
             problems = (_explain_misfit(task, check), _explain_parameter(task, check))
             yield from (LintSpot(f"{check.label}: {one}", leaf.id) for one in problems if one)
+            if isinstance(check, kinds.StateFile | kinds.SqliteQuery):
+                yield from _find_server(task, check, leaf.id)
 
 
 def _ask_package(check: kinds.PackageCheck, leaf: str) -> LintFound:
@@ -61,6 +66,15 @@ def _ask_package(check: kinds.PackageCheck, leaf: str) -> LintFound:
         make_package_check(check)
     except UsageError as exc:
         yield LintSpot(str(exc), leaf)
+
+
+def _find_server(
+    task: LintedTask, check: kinds.StateFile | kinds.SqliteQuery, leaf: str
+) -> LintFound:
+    start = f"{check.server}{SERVER_SEPARATOR}"
+    if not any(name.startswith(start) for name in task.tools):
+        message = f"{check.label}: the task offers no tool of {check.server!r}; add {start}*."
+        yield LintSpot(message, leaf, severity="warning")
 
 
 def _explain_misfit(task: LintedTask, check: AnyCheck) -> str | None:
@@ -86,6 +100,10 @@ def _explain_parameter(task: LintedTask, check: AnyCheck) -> str | None:
             re.compile(check.pattern)
         except re.error as exc:
             return f"{check.pattern!r} is not a regular expression: {exc}."
+    if isinstance(check, kinds.SqliteQuery):
+        problem = find_query_problem(check.query)
+        if problem is not None:
+            return f"the query cannot be used: {problem}."
     name = None
     if isinstance(check, kinds.TableSame):
         name = check.reference

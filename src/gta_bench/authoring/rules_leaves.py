@@ -365,7 +365,9 @@ def find_empty_conditions(task: LintedTask) -> LintFound:
     for leaf in task.leaves:
         if leaf.checks and leaf.by == "check":
             if all(_is_negative(check) for check in leaf.checks):
-                yield LintSpot("its checks also hold for an empty file.", leaf.id)
+                idle = any(isinstance(check, kinds.StateFile) for check in leaf.checks)
+                case = "if nothing is done" if idle else "for an empty file"
+                yield LintSpot(f"its checks also hold {case}.", leaf.id)
         elif NEGATIVE.match(leaf.plain) and not POSITIVE.search(leaf.plain):
             yield LintSpot("an empty delivery meets it, too.", leaf.id)
 
@@ -380,6 +382,8 @@ def _is_negative(check: AnyCheck) -> bool:
             return check.max == 0 or check.min == 0
         case kinds.ZipMembers():
             return check.all is None
+        case kinds.StateFile():
+            return not check.exists or check.changed is False
         case _:
             return False
 

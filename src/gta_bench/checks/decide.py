@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from gta_bench.checks import documents, recognition, tables
+from gta_bench.checks import documents, recognition, states, tables
 from gta_bench.checks.delivery import CheckedWork
 from gta_bench.checks.language import check_language
 from gta_bench.checks.outcome import Outcome, is_at_fault
@@ -54,6 +54,8 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "zip.members": documents.check_members,
     "answer.contains": documents.check_answer,
     "answer.line": documents.check_answer_line,
+    "state.file": states.check_state_file,
+    "sqlite.query": states.check_query,
     "python": check_python,
 }
 
@@ -97,7 +99,7 @@ async def run_check(check: AnyCheck, work: CheckedWork) -> Outcome:
 
 
 def _fail(check: AnyCheck, problem: ToolError) -> Outcome:
-    where = getattr(check, "file", check.label)
+    where = getattr(check, "file", getattr(check, "path", check.label))
     return Outcome(False, where, str(problem).removesuffix("."), points=0.0)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -27,6 +27,8 @@ from gta_bench.content.tables import CsvContent, TableRows, read_csv
 from gta_bench.content.text import TextContent, read_text
 from gta_bench.content.xlsx import XlsxContent, change_cells, read_xlsx
 from gta_bench.errors import ToolError, ToolUnavailable, join_first
+from gta_bench.records.files import Deliverable
+from gta_bench.records.tool_servers import ServerState
 
 Content = (
     DocxContent | PptxContent | XlsxContent | PdfContent | CsvContent | TextContent
@@ -99,6 +101,28 @@ class Recognition(NamedTuple):
     hear: Callable[[bytes, str], Awaitable[str]]
 
 
+class CheckedState(NamedTuple):
+    """The state of a tool server, and how to read a file of it by its digest."""
+
+    state: ServerState
+    read: Callable[[str], bytes]
+
+    def find(self, path: str) -> Deliverable:
+        """Return the one file with this path or pattern; raise ToolError if there is not one."""
+        found = self.match(path)
+        if len(found) != 1:
+            there = join_first([file.path for file in found or self.state.after.files])
+            problem = "matches several files" if found else "does not exist"
+            raise ToolError(f"{problem}; the server has: {there or 'no file'}")
+        return found[0]
+
+    def match(self, path: str) -> list[Deliverable]:
+        """Return the files after the last call that have this path or pattern."""
+        files = self.state.after.files
+        exact = [file for file in files if file.path == path]
+        return exact or [file for file in files if fnmatchcase(file.path, path)]
+
+
 class CheckedWork:
     """The answer and files of a unit. Contents are read at most once.
 
@@ -114,6 +138,7 @@ class CheckedWork:
         *,
         inputs: Collection[str] = (),
         recognition: Recognition | None = None,
+        states: Iterable[CheckedState] = (),
     ) -> None:
         self.answer = answer
         self.jail = jail
@@ -121,6 +146,7 @@ class CheckedWork:
         self._files = {path.removeprefix(OUTPUTS): read for path, read in files.items()}
         self._opened: dict[str, CheckedFile] = {}
         self._recognition = recognition
+        self._states = {one.state.server: one for one in states}
         self._kept: dict[tuple[str, str], Any] = {}
 
     @property
@@ -149,6 +175,21 @@ class CheckedWork:
     def is_input(self, file: CheckedFile) -> bool:
         """Whether the file has the bytes of an input."""
         return hashlib.sha256(file.data).hexdigest() in self.inputs
+
+    def state(self, server: str) -> CheckedState:
+        """Return the state of a tool server; raise CheckBroken if it is not known."""
+        if server not in self._states:
+            known = join_first(sorted(self._states)) or "no tool server"
+            raise CheckBroken(
+                f"There is no state of the tool server {server!r}, but of {known}. Declare `state` "
+                f"in [tool_servers.{server}], offer its tools, and run the task again."
+            )
+        found = self._states[server]
+        if found.state.unknown:
+            raise CheckBroken(
+                f"The state of the tool server {server!r} is not known: {found.state.unknown}."
+            )
+        return found
 
     async def read(self, file: CheckedFile) -> Content:
         """Return a file's content as the reader for its kind gives it."""

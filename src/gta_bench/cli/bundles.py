@@ -5,7 +5,7 @@ leaves that are drawn with a seed that did not exist when the bundle was made.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,7 +153,7 @@ def _open_key(file: Path) -> Ed25519PrivateKey:
 
 
 def _list_artefacts(run: Path) -> list[Deliverable]:
-    """Return the deliverables, with paths that start with the task id."""
+    """Return deliverables and states of tool servers, with paths that start with the task id."""
     spec = read_manifest(run).spec
     if spec.mode != "workflow":
         return []
@@ -161,8 +161,17 @@ def _list_artefacts(run: Path) -> list[Deliverable]:
     return [
         file.model_copy(update={"path": f"{unit.task.id}/{file.path}"})
         for unit in units
-        for file in unit.deliverables
+        for file in (*unit.deliverables, *_list_states(unit))
     ]
+
+
+def _list_states(unit: WorkflowUnit) -> Iterator[Deliverable]:
+    """Yield the files of tool servers, with paths that start with `states`."""
+    for state in unit.states:
+        for when, snapshot in (("before", state.before), ("after", state.after)):
+            for file in snapshot.files:
+                path = f"states/{state.server}/{when}/{file.path}"
+                yield file.model_copy(update={"path": path})
 
 
 def _reject_secrets(folder: Path, settings: Settings) -> None:
@@ -394,7 +403,7 @@ class _Repeating:
         store = ArtefactStore(folder / ARTEFACTS)
         for unit in units:
             store_task_inputs(self.dataset, unit.task, store)
-            for file in unit.deliverables:
+            for file in (*unit.deliverables, *_list_states(unit)):
                 store.keep(self._open_submitted().read(file.digest))
         tasks = tuple(unit.task.id for unit in units)
         judging = plan_judging([self._judge_name()], self.settings, tasks=tasks)

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Final
 
 import click
+from click.exceptions import Exit
 
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.run_options import (
@@ -26,7 +27,7 @@ from gta_bench.decisions.gate_run import (
 )
 from gta_bench.errors import RunError, UsageError, format_count
 from gta_bench.records.cost import read_cost, sum_costs
-from gta_bench.records.gate import GatePlan, GateResult, RunOutcomes
+from gta_bench.records.gate import GATE_NOTE, GatePlan, GateResult, RunOutcomes
 from gta_bench.records.progress import RunProgress
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.planning import PlannedRun
@@ -45,10 +46,6 @@ from gta_bench.settings import Settings
 
 USAGE: Final = (
     'gta gate BASE NEW --sequential --run -- workflow --data tasks --harness "my-agent {task_file}"'
-)
-NOTE: Final = (
-    "The tasks were run by `gta gate`, in random order until it was decided. A mean over a part of "
-    "them is biased."
 )
 # Where the options of each kind of run become a plan.
 _KINDS: Final = {"atomic": ".run_atomic", "workflow": ".run_workflow"}
@@ -92,7 +89,12 @@ def _parse(arguments: Sequence[str], out: StorePath) -> click.Context:
     parent = click.get_current_context()
     name, command, rest = group.resolve_command(parent, [*arguments])
     assert command is not None
-    context = command.make_context(name, [*rest, "--out", str(out)], parent=parent)
+    try:
+        context = command.make_context(name, [*rest, "--out", str(out)], parent=parent)
+    except Exit as exc:  # of `--help`; ending with 0 would mean "not worse"
+        raise UsageError(
+            f"Nothing was run or decided. For help alone: gta run {name} --help"
+        ) from exc
     if context.params["only_estimate"]:
         raise UsageError("--estimate is for `gta run`: run it there, or leave it out.")
     return context
@@ -100,7 +102,9 @@ def _parse(arguments: Sequence[str], out: StorePath) -> click.Context:
 
 def _add_note(run: PlannedRun) -> PlannedRun:
     manifest = run.manifest
-    return run._replace(manifest=manifest.model_copy(update={"notes": (*manifest.notes, NOTE)}))
+    return run._replace(
+        manifest=manifest.model_copy(update={"notes": (*manifest.notes, GATE_NOTE)})
+    )
 
 
 def _write_plan(

@@ -3,11 +3,11 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from gta_bench.redaction import Redactor, find_free_name
@@ -103,6 +103,62 @@ def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
         except OSError as exc:
             if strict and exc.errno in HIDDEN:
                 raise
+
+
+def read_below(
+    root: Path, path: str, *, most_bytes: int, most_files: int
+) -> Iterator[tuple[str, bytes | None]]:
+    """Yield the files at or below a path of a folder, by name; None for what is not a file.
+
+    No link is followed, even if one is made meanwhile. Raises OSError if there is too much.
+    """
+    room = most_bytes
+    for number, (name, data) in enumerate(_read_below(root, PurePosixPath(path).parts)):
+        content = None
+        if data is not None:
+            with data:
+                content = read_bounded(data, room)
+            if content is None:
+                raise OSError(errno.EFBIG, f"it has more than {most_bytes} bytes")
+            room -= len(content)
+        if number >= most_files:
+            raise OSError(errno.EFBIG, f"it has more than {most_files} files")
+        yield name, content
+
+
+def _read_below(root: Path, parts: Sequence[str]) -> Iterator[tuple[str, BufferedReader | None]]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder(root))
+        for depth, part in enumerate(parts[:-1], 1):
+            try:
+                folder = stack.enter_context(open_folder(part, within=folder))
+            except FileNotFoundError:
+                return
+            except OSError:
+                yield "/".join(parts[:depth]), None  # a link or a file in place of a folder
+                return
+        for name in parts[-1:] or list_names(folder):
+            shown = "/".join([*parts[:-1], name])
+            yield from _walk_open(folder, name, shown, DEEPEST)
+
+
+def _walk_open(
+    folder: int, name: str, shown: str, deeper: int
+) -> Iterator[tuple[str, BufferedReader | None]]:
+    """Yield an entry of an open folder, or everything in it if it is a folder."""
+    shown = os.fsencode(shown).decode("utf-8", "replace")
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode):
+            yield shown, open_regular(name, within=folder) if stat.S_ISREG(mode) else None
+            return
+        if not deeper:
+            raise OSError(errno.EFBIG, f"it has more than {DEEPEST} levels of folders")
+        with open_folder(name, within=folder) as inner:
+            for child in sorted(list_names(inner)):
+                yield from _walk_open(inner, child, f"{shown}/{child}", deeper - 1)
+    except FileNotFoundError:
+        return  # it was removed meanwhile
 
 
 def usage(root: Path, *, most_bytes: int, most_files: int) -> _Usage:

@@ -70,9 +70,12 @@ class ServicePlan:
 
 
 class ServiceProcess:
-    """A running service; leaving the context ends everything that it started."""
+    """A running service; leaving the context ends everything that it started.
 
-    def __init__(self, plan: ServicePlan) -> None:
+    With `beside`, it has the folder and the user of that service instead of its own.
+    """
+
+    def __init__(self, plan: ServicePlan, beside: "ServiceProcess | None" = None) -> None:
         self.plan = plan
         self.problem: str | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -83,12 +86,17 @@ class ServiceProcess:
         self._errors = b""
         self._outputs = plan.task / "outputs"
         self._owner = self._outputs.stat()
-        self._user = bubblewrap.find_job_user(self._outputs)
+        if beside is None:
+            self._user = bubblewrap.find_job_user(self._outputs)
+        else:
+            self._user = beside._user
         self._folder = Path(tempfile.mkdtemp(prefix="gta-service-"))
-        (self._folder / "work").mkdir()
-        for name in ("inputs", "outputs") if plan.files != "none" else ():
-            (self._folder / "work" / name).mkdir()
-        files.give(self._folder / "work", self._user)
+        self.work: Path = self._folder / "work" if beside is None else beside.work
+        if beside is None:
+            self.work.mkdir()
+            for name in ("inputs", "outputs") if plan.files != "none" else ():
+                (self.work / name).mkdir()
+            files.give(self.work, self._user)
         if plan.files == "write":
             files.give(self._outputs, self._user)
 
@@ -129,6 +137,35 @@ class ServiceProcess:
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line
+
+    async def read_all(self, most: int) -> bytes | None:
+        """Return everything that the service prints until it ends; None if that is too much."""
+        assert self._process is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        found = bytearray()
+        while data := await self._process.stdout.read(CHUNK):
+            found += data
+            if len(found) > most:
+                return None
+        await self._process.wait()
+        return bytes(found)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the service ended by itself, with status 0."""
+        ended = self._process is not None and self._process.returncode == 0
+        return ended and self.problem is None
+
+    async def finish(self) -> None:
+        """Close the input of the service so that it ends by itself, then end what is left of it."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await self._wait()
+        with anyio.CancelScope(shield=True):
+            await self._end()
 
     async def describe_end(self) -> str:
         """Say why the service ended, and the last line that it printed as an error."""
@@ -207,7 +244,7 @@ class ServiceProcess:
             (self._folder / "resolv.conf").chmod(0o644)
             binds += [Bind(name, name, optional=True) for name in network.CERTIFICATES]
             binds.append(Bind(str(self._folder / "resolv.conf"), "/etc/resolv.conf"))
-        binds.append(Bind(str(self._folder / "work"), WORKSPACE, writable=True))
+        binds.append(Bind(str(self.work), WORKSPACE, writable=True))
         if plan.files != "none":
             outputs = Bind(
                 str(plan.task / "outputs"), f"{WORKSPACE}/outputs", writable=plan.files == "write"
@@ -298,7 +335,7 @@ class ServiceProcess:
         assert self._process is not None
         limits = self.plan.limits
         processes = [*process.list_descendants(self._process.pid)]
-        folders = [self._folder / "work"]
+        folders = [self.work]
         if self.plan.files == "write":
             folders.append(self._outputs)
         size = process.count_deleted_bytes(processes, {one.stat().st_dev for one in folders})

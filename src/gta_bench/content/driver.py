@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -45,11 +46,21 @@ class Driver(Generic[DriverValue]):
     shape: TypeAdapter[DriverValue]
     limits: JailLimits = field(default=LIMITS)
 
-    async def read(self, jail: Jail, data: bytes, **options: JsonValue) -> DriverValue:
-        """Return what the parser read. Raises ToolError if it refuses the file or fails."""
+    async def read(
+        self,
+        jail: Jail,
+        data: bytes,
+        beside: Mapping[str, bytes] | None = None,
+        **options: JsonValue,
+    ) -> DriverValue:
+        """Return what the parser read. Raises ToolError if it refuses the file or fails.
+
+        `beside` are further files that belong to it.
+        """
         require(missing_modules(*self.modules))
         check_size(data, label=self.label)
-        result = await self._run(jail, {"file": data, "options.json": json.dumps(options).encode()})
+        given = {"file": data, "options.json": json.dumps(options).encode()}
+        result = await self._run(jail, {**(beside or {}), **given})
         reply = result.value if isinstance(result.value, str) else ""
         if not reply.startswith("{"):
             raise ToolError(f"{self.label} refused the file: {reply}")

@@ -226,8 +226,9 @@ def _quote(place: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text in one line, which Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", line(text, _LONGEST_REMARK))
+    """Return a text in one line, which Markdown shows as it is and which mentions nobody."""
+    shown = _MARKUP.sub(r"\\\1", line(text, _LONGEST_REMARK))
+    return shown.replace("@", "@<!-- -->")
 
 
 def format_gate_junit(gate: GateResult, locate: Locate, *, when: datetime) -> bytes:

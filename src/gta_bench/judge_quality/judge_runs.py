@@ -107,10 +107,12 @@ def _null_units(
     system: str, units: Sequence[WorkflowUnit], files: ArtefactStore, store: ArtefactStore
 ) -> Iterator[WorkflowUnit]:
     for unit in units:
-        for file in unit.inputs:
+        states = tuple(state.untouched() for state in unit.states)
+        for file in (*unit.inputs, *(file for state in states for file in state.before.files)):
             store.keep(files.read(file.digest))
         made = build_unit(unit.task, NULLS[system](unit, files), store)
-        yield made.model_copy(update={"inputs": unit.inputs, "digests": unit.digests})
+        given = {"inputs": unit.inputs, "digests": unit.digests, "states": states}
+        yield made.model_copy(update=given)
 
 
 def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int) -> int:
@@ -127,7 +129,8 @@ def make_bridge(run: StorePath, out: StorePath, *, count: int | None, seed: int)
     open_run(out, manifest)
     files, store = ArtefactStore(run / ARTEFACTS), ArtefactStore(out / ARTEFACTS)
     for unit in units:
-        for file in (*unit.deliverables, *unit.inputs):
+        stated = [file for state in unit.states for file in state.files]
+        for file in (*unit.deliverables, *unit.inputs, *stated):
             store.keep(files.read(file.digest))
     write_imported(out, manifest, units)
     return sum(len(list(unit.task.leaves())) for unit in units)

@@ -1,8 +1,12 @@
 """Several judges on the same leaves: their agreement, their cost, and unstable leaves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from itertools import combinations
+from math import nan
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from gta_bench.errors import format_count
 from gta_bench.metrics.panel import LeafKey, LeafTable
@@ -17,6 +21,17 @@ HEADING = (
 TEXT_COLUMNS = (0,)
 UNSTABLE_TEXT_COLUMNS = (0, 1, 3)
 UNSTABLE_SHOWN = 20
+# A run of a million leaves may have very many.
+UNSTABLE_LISTED = 1000
+
+
+class _Flipping(NamedTuple):
+    """A leaf with scores on both sides of the threshold; those with the largest spread first."""
+
+    order: float
+    key: LeafKey
+    place: int
+    scores: tuple[list[float], ...]
 
 
 def panel_report(leaves: LeafTable, *, threshold: float) -> PanelReport:
@@ -33,14 +48,23 @@ def panel_report(leaves: LeafTable, *, threshold: float) -> PanelReport:
     if len(judges) > 2:
         found.append(_compare_judges(f"all {len(judges)} judges", judges, leaves, threshold))
     given = zip(*(leaves.columns[judge] for judge in judges), strict=True)
-    unstable = [
-        _spread(place, key, dict(zip(judges, own, strict=True)), leaves)
-        for place, (key, own) in enumerate(zip(leaves.places(), given, strict=True))
-        if _flips(own, threshold)
-    ]
-    unstable.sort(key=lambda leaf: (-leaf.spread, leaf.task, leaf.epoch, leaf.leaf))
+    flipping = 0
+
+    def spreads() -> Iterator[_Flipping]:
+        nonlocal flipping
+        for place, (key, own) in enumerate(zip(leaves.places(), given, strict=True)):
+            if _flips(own, threshold):
+                flipping += 1
+                spread = stdev(score for scores in own for score in scores)
+                yield _Flipping(-spread, key, place, own)
+
+    worst = nsmallest(UNSTABLE_LISTED, spreads())
     return PanelReport(
-        threshold=threshold, rows=tuple(found), unstable=tuple(unstable), leaves=len(leaves)
+        threshold=threshold,
+        rows=tuple(found),
+        unstable=tuple(_describe(one, leaves) for one in worst),
+        unstable_leaves=flipping,
+        leaves=len(leaves),
     )
 
 
@@ -75,7 +99,7 @@ def has_repeated_scores(panel: PanelReport) -> bool:
 
 def unstable_title(panel: PanelReport) -> str:
     """Return the title of the table: how many leaves are unstable, and how many are shown."""
-    count = len(panel.unstable)
+    count = panel.unstable_leaves
     part = f", the worst {UNSTABLE_SHOWN}" if count > UNSTABLE_SHOWN else ""
     return (
         f"{count} of {format_count(panel.leaves, 'leaf', 'leaves')} with scores on both sides of "
@@ -84,14 +108,19 @@ def unstable_title(panel: PanelReport) -> str:
 
 
 def _compare_repeats(judge: str, leaves: LeafTable, threshold: float) -> JudgeAgreement:
+    # Imports scipy, which the core does not install; the tables of a report do not need it.
+    from gta_bench.statistics.agreement import measure_agreement, pad_ratings
+
     column = leaves.columns[judge]
     repeats = max(column.given)
-    # Single scores agree with nothing; a table of millions would take gigabytes.
-    table = [[*own, *[None] * (repeats - len(own))] for own in column] if repeats > 1 else []
-    found = _agreement(table, leaves.tasks if table else [], threshold)
+    # Single scores agree with nothing.
+    found = Agreement(raters=repeats, leaves=0)
+    if repeats > 1:
+        table = pad_ratings(column.counts, column.values, raters=repeats)
+        found = measure_agreement(table, leaves.tasks, threshold=threshold)
     return JudgeAgreement(
         name=judge,
-        agreement=found.model_copy(update={"raters": repeats}),
+        agreement=found,
         verdicts=sum(column.given),
         cost_usd=column.cost.sum().total,
     )
@@ -100,39 +129,37 @@ def _compare_repeats(judge: str, leaves: LeafTable, threshold: float) -> JudgeAg
 def _compare_judges(
     name: str, judges: Sequence[str], leaves: LeafTable, threshold: float
 ) -> JudgeAgreement:
-    columns = [map(_mean, leaves.columns[judge]) for judge in judges]
-    table = [list(row) for row in zip(*columns, strict=True)]
-    return JudgeAgreement(name=name, agreement=_agreement(table, leaves.tasks, threshold))
+    from gta_bench.statistics.agreement import measure_agreement, stack_ratings
+
+    table = stack_ratings([array("d", map(_mean, leaves.columns[judge])) for judge in judges])
+    found = measure_agreement(table, leaves.tasks, threshold=threshold)
+    return JudgeAgreement(name=name, agreement=found)
 
 
-def _agreement(
-    table: Sequence[Sequence[float | None]], tasks: Sequence[str], threshold: float
-) -> Agreement:
-    # Imports scipy, which the core does not install; the tables of a report do not need it.
-    from gta_bench.statistics.agreement import measure_agreement
-
-    return measure_agreement(table, tasks, threshold=threshold)
-
-
-def _mean(scores: Sequence[float]) -> float | None:
-    return fmean(scores) if scores else None
+def _mean(scores: Sequence[float]) -> float:
+    return fmean(scores) if scores else nan
 
 
 def _flips(given: Iterable[Sequence[float]], threshold: float) -> bool:
     return len({succeeds(score, threshold) for scores in given for score in scores}) > 1
 
 
-def _spread(
-    place: int, key: LeafKey, own: Mapping[str, Sequence[float]], leaves: LeafTable
-) -> LeafSpread:
-    task, epoch, leaf = key
+def _describe(flipping: _Flipping, leaves: LeafTable) -> LeafSpread:
+    task, epoch, leaf = flipping.key
     scores = tuple(
-        (judge, tuple(given)) for judge, given in own.items() if leaves.columns[judge].given[place]
+        (judge, tuple(given))
+        for judge, given in zip(leaves.judges, flipping.scores, strict=True)
+        if leaves.columns[judge].given[flipping.place]
     )
     every = [score for _, given in scores for score in given]
-    low, high, spread = min(every), max(every), stdev(every)
     return LeafSpread(
-        task=task, epoch=epoch, leaf=leaf, scores=scores, low=low, high=high, spread=spread
+        task=task,
+        epoch=epoch,
+        leaf=leaf,
+        scores=scores,
+        low=min(every),
+        high=max(every),
+        spread=-flipping.order,
     )
 
 

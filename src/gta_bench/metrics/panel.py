@@ -115,28 +115,29 @@ class LeafTable:
 class LeafColumn:
     """One judge's scores of all leaves; `given` is how many rows each leaf has.
 
-    Iterating yields the scores of each leaf by repeat, which may be fewer than its rows.
+    `counts` is how many scores each has, which may be fewer, and `values` are those scores, leaf
+    by leaf. Iterating yields the scores of each leaf by repeat.
     """
 
     def __init__(self, empty: int) -> None:
         self.given = array("q", [0]) * empty
         self.cost = CostSum()
-        self._counts = array("q", [0]) * empty
-        self._values = array("d")
+        self.counts = array("q", [0]) * empty
+        self.values = array("d")
 
     def add(self, rows: Sequence[VerdictRow]) -> None:
         """Add the rows of the next leaf, which may be none."""
         scores = list_scores(rows)
-        self._counts.append(len(scores))
-        self._values.extend(scores)
+        self.counts.append(len(scores))
+        self.values.extend(scores)
         self.given.append(len(rows))
         for row in rows:
             self.cost.add(read_cost(row))
 
     def __iter__(self) -> Iterator[list[float]]:
         place = 0
-        for count in self._counts:
-            yield self._values[place : place + count].tolist()
+        for count in self.counts:
+            yield self.values[place : place + count].tolist()
             place += count
 
 

@@ -50,11 +50,15 @@ class LeafSpread(Record):
 
 
 class PanelReport(Record):
-    """The agreement of a run's judges, and the leaves they disagree on, worst first."""
+    """The agreement of a run's judges, and the leaves they disagree on, worst first.
+
+    `unstable_leaves` counts these leaves, of which `unstable` has at most 1000.
+    """
 
     threshold: float
     rows: tuple[JudgeAgreement, ...] = ()
     unstable: tuple[LeafSpread, ...] = ()
+    unstable_leaves: int = 0
     leaves: int = 0
 
 

@@ -496,6 +496,64 @@ class AnswerLine(_Check):
     )
 
 
+class _StateCheck(_Check):
+    server: Annotated[str, Field(min_length=1)] = Field(
+        description="A tool server that declares `state` or `state_command`."
+    )
+    path: Annotated[str, Field(min_length=1)] = Field(
+        description="Path in the server's folder, or a pattern that matches one; `stdout` is what "
+        "`state_command` printed."
+    )
+
+
+class StateFile(_StateCheck):
+    """Holds if a file of a tool server exists after the last call, and is as wanted.
+
+    `changed` compares it with the file before the first call; a new file has changed. With
+    `exists = false`, there must be no such file. `all`, `any` and `none` are texts in it.
+    """
+
+    check: Literal["state.file"] = Field(alias="is")
+    exists: bool = True
+    changed: bool | None = None
+    all: Texts | None = None
+    any: Texts | None = None
+    none: Texts | None = None
+    case: bool = Field(False, description="Whether upper and lower case matter.")
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        None, description="Digest of its content."
+    )
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        about = (self.changed, self.all, self.any, self.none, self.sha256)
+        if not self.exists and about != (None,) * 5:
+            raise ValueError("`exists = false` goes with no other condition")
+        return self
+
+
+DatabaseRow = Annotated[tuple[Number | str, ...], Field(min_length=1, strict=False)]
+
+
+class SqliteQuery(_StateCheck):
+    """Holds if a query of a tool server's SQLite database gives that value, or those rows in order.
+
+    The database is as it was after the last call. The query is a single SELECT.
+    """
+
+    check: Literal["sqlite.query"] = Field(alias="is")
+    query: Annotated[str, Field(min_length=1, max_length=10_000)]
+    equals: Number | str | None = Field(None, description="The only value of the only row.")
+    rows: Annotated[tuple[DatabaseRow, ...], Field(max_length=1000, strict=False)] | None = None
+    within: Tolerance | None = Field(None, description="Allowed difference of numbers.")
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        if (self.equals is None) == (self.rows is None):
+            raise ValueError("give `equals` or `rows`")
+        return self
+
+
 class PythonCheck(_Check):
     """Holds if a function of the task folder gives 10 points; it runs in the jail.
 
@@ -517,7 +575,8 @@ OurCheck = (
     | TableShape | TableValue | TableSum | TableOrder | TableKeys | TableSame
     | XlsxCell | XlsxNoErrors | JsonPath | ImageFacts | ImageText
     | MediaFacts | MediaShows | MediaSays
-    | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | AnswerLine | PythonCheck
+    | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | AnswerLine
+    | StateFile | SqliteQuery | PythonCheck
 )  # fmt: skip
 
 

@@ -75,6 +75,13 @@ class RunOutcomes(Displayed, Record):
         return f"{self.name}, {self.metric}: {self.spec.describe()}"
 
 
+# Stands in the manifest of every run that `gta gate --run` began.
+GATE_NOTE: Final = (
+    "The tasks were run by `gta gate`, in random order until it was decided. A mean over a part of "
+    "them is biased."
+)
+
+
 class GatePlan(Record):
     """`gate.json` of a run: what a gate decides about it, and the order in which it runs tasks.
 

@@ -1,4 +1,4 @@
-"""A tape: every tool call of a run with its reply, one line each.
+"""A tape: every tool call of a run with its reply, and states of tool servers, one line each.
 
 Every line is a complete record, so tapes can be read, searched and compared line by line, and a
 recording that was killed leaves a shorter tape.
@@ -11,6 +11,7 @@ from pydantic import AliasChoices, Field, JsonValue
 
 from gta_bench.records.base import Record
 from gta_bench.records.steps import ReplyPart
+from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.tools import ToolSpec
 
 TapeMode = Literal["record", "replay", "replay-else-live"]
@@ -97,7 +98,22 @@ class CallLine(Record):
     reply: TapeReply
 
 
-TapeLine = Annotated[HeaderLine | ToolLine | CallLine, Field(discriminator="line")]
+class StateLine(Record):
+    """The state of a tool server before and after the calls of one task in one epoch.
+
+    `calls` is the digest of these calls in their order, `tools` that of the server's tools.
+    """
+
+    line: Literal["state"] = "state"
+    dataset: str
+    task: str
+    epoch: int = 1
+    tools: str
+    calls: str
+    state: ServerState
+
+
+TapeLine = Annotated[HeaderLine | ToolLine | CallLine | StateLine, Field(discriminator="line")]
 
 
 class TapeUse(Record):

@@ -1,9 +1,12 @@
-"""The tools of tool servers as a run pins them, and what changed since."""
+"""The tools of tool servers as a run pins them, what changed since, and the state of servers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pydantic import Field
+
 from gta_bench.records.base import Record
 from gta_bench.records.digests import content_digest
+from gta_bench.records.files import Deliverable
 from gta_bench.records.tools import ToolSpec
 
 
@@ -63,3 +66,31 @@ def _compare_tools(then: Mapping[str, ToolPin], now: Mapping[str, ToolPin]) -> I
             yield f"{name} has another schema"
         elif then[name] != now[name]:
             yield f"{name} has another description"
+
+
+class StateSnapshot(Record):
+    """The files of a tool server at one time; `strays` are names that are not regular files."""
+
+    files: tuple[Deliverable, ...] = ()
+    strays: tuple[str, ...] = ()
+
+
+class ServerState(Record):
+    """The state of a tool server before the first call of a unit and after the last one.
+
+    `unknown` says why neither is known.
+    """
+
+    server: str
+    before: StateSnapshot = StateSnapshot()
+    after: StateSnapshot = StateSnapshot()
+    unknown: str = Field(default="", exclude_if=lambda unknown: not unknown)
+
+    @property
+    def files(self) -> tuple[Deliverable, ...]:
+        """All files of both times."""
+        return (*self.before.files, *self.after.files)
+
+    def untouched(self) -> "ServerState":
+        """Return the state that a system without any call would have left."""
+        return self.model_copy(update={"after": self.before})

@@ -9,6 +9,7 @@ from gta_bench.records.calls import CallRecord
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.files import Deliverable
 from gta_bench.records.steps import AnswerStep, Trace
+from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.views import Displayed, shorten
 from gta_bench.records.workflow import WorkflowTask
 
@@ -41,11 +42,12 @@ class Unit(Displayed, Record, Generic[TaskT]):
     With `failure`, the unit is unscored through no fault of the system. Without it, the system is
     responsible: `trace` is None if it made no prediction, and an empty answer without deliverables
     is judged like any other. `strays` are names in the workspace that are not readable files.
-    `upstream` is set for predictions imported from upstream's files. `digests` identify what was
-    asked and how it is scored; units read from a run always have them. `attempts` is the number of
-    attempts (None if not recorded), and `usage` covers all of them. `stops` has an entry for every
-    reply of the model, in this round, that did not end normally. `delivered` is False only for a
-    task that imported results lack: it fails without being judged.
+    `states` are those of the tool servers that declare one. `upstream` is set for predictions
+    imported from upstream's files. `digests` identify what was asked and how it is scored; units
+    read from a run always have them. `attempts` is the number of attempts (None if not recorded),
+    and `usage` covers all of them. `stops` has an entry for every reply of the model, in this
+    round, that did not end normally. `delivered` is False only for a task that imported results
+    lack: it fails without being judged.
     """
 
     task: TaskT
@@ -54,6 +56,7 @@ class Unit(Displayed, Record, Generic[TaskT]):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
+    states: tuple[ServerState, ...] = ()
     delivered: bool = True
     failure: str | None = None
     upstream: UpstreamPair | None = None

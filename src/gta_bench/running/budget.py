@@ -12,16 +12,20 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.to_thread
-from inspect_ai.model import Model, ModelName
-from inspect_ai.util import _concurrency as inspect_limits
 
 from gta_bench.records.progress import RunProgress
 from gta_bench.running.backends.backend import Call
 from gta_bench.running.stopping import check_stop
+from gta_bench.settings import BudgetSettings
+
+# Ray starts a process for the shared budget, in which loading the engine would take seconds.
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+    from inspect_ai.util import _concurrency as inspect_limits
 
 # Seconds in which at most `rpm` requests start; the rest of a second is the way to the server.
 MINUTE = 60.5
@@ -172,10 +176,11 @@ class SharedBudget:
 class BudgetShare:
     """A worker's side of the budget, while it evaluates the units of one lease."""
 
-    def __init__(self, call: Call, holder: str, *, paced: bool) -> None:
+    def __init__(self, call: Call, holder: str, budget: BudgetSettings) -> None:
         self._call = call
         self._holder = holder
-        self._paced = paced
+        self._paced = budget.rpm is not None
+        self._limited = budget.hours is not None or budget.cost_usd is not None
         self._following: asyncio.Task[None] | None = None
         self.connections = 0
         self._turns = anyio.CapacityLimiter(1)
@@ -193,8 +198,10 @@ class BudgetShare:
         """Give back all connections."""
         self._call("release", self._holder)
 
-    def follow(self, models: Iterable[Model]) -> None:
+    def follow(self, models: "Iterable[Model]") -> None:
         """Apply changes of the share to Inspect's limiters, until `unfollow` is called."""
+        from inspect_ai.model import ModelName
+
         self._following = asyncio.create_task(self._follow({str(ModelName(m)) for m in models}))
 
     def unfollow(self) -> None:
@@ -221,6 +228,8 @@ class BudgetShare:
 
     async def start_unit(self) -> str | None:
         """Describe the limit because of which the unit must not start; None if it may."""
+        if not self._limited:
+            return None
         found: str | None = await self._ask("find_reached")
         return found
 
@@ -247,17 +256,19 @@ class BudgetShare:
         return await anyio.to_thread.run_sync(self._call, method, *args)
 
 
-def find_limiters(models: set[str]) -> list[inspect_limits.ResizableLimiter]:
+def find_limiters(models: set[str]) -> "list[inspect_limits.ResizableLimiter]":
     """Return Inspect's limiters of units, and of calls to these models.
 
     It has no public names for them; tests/running/test_budget.py checks these.
     """
+    from inspect_ai.util import _concurrency as inspect_limits
+
     calls = (one.semaphore for one in inspect_limits.concurrency_semaphores() if one.name in models)
     found = (*inspect_limits._task_sample_semaphores.values(), *calls)
     return [one for one in found if isinstance(one, inspect_limits.ResizableLimiter)]
 
 
-def count_waiting(limiter: inspect_limits.ResizableLimiter) -> int:
+def count_waiting(limiter: "inspect_limits.ResizableLimiter") -> int:
     """Count what waits for a limiter."""
     return limiter._limiter.statistics().tasks_waiting
 
@@ -266,9 +277,11 @@ current_share: ContextVar[BudgetShare | None] = ContextVar("share", default=None
 
 
 @contextmanager
-def open_share(call: Call, holder: str, *, units: int, paced: bool) -> Iterator[BudgetShare]:
+def open_share(
+    call: Call, holder: str, budget: BudgetSettings, *, units: int
+) -> Iterator[BudgetShare]:
     """Take part in the budget in the block, with at least one connection."""
-    share = BudgetShare(call, holder, paced=paced)
+    share = BudgetShare(call, holder, budget)
     share.begin(units)
     token = current_share.set(share)
     try:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from gta_bench.checks.decide import checks_digest, decide_leaf
-from gta_bench.checks.delivery import CheckedWork
+from gta_bench.checks.delivery import CheckedState, CheckedWork
 from gta_bench.errors import ToolUnavailable
 from gta_bench.metrics.checked import check_key
 from gta_bench.records.checks import PythonCheck
@@ -115,6 +115,7 @@ def open_work(unit: WorkflowUnit, store: ArtefactStore, equipment: Equipment) ->
         equipment.need_jail(),
         inputs=[file.digest for file in unit.inputs],
         recognition=make_recognition(equipment),
+        states=[CheckedState(state, store.read) for state in unit.states],
     )
 
 
@@ -147,4 +148,7 @@ def _digest_delivery(unit: WorkflowUnit) -> str:
     """Return a digest of everything that checks see."""
     files = sorted((file.path, file.digest) for file in unit.deliverables)
     given = sorted(file.digest for file in unit.inputs)
-    return sha256(json.dumps([unit.answer, files, given]).encode()).hexdigest()
+    seen: list[object] = [unit.answer, files, given]
+    if unit.states:  # others keep the digests that they had before there were states
+        seen.append([state.model_dump(mode="json") for state in unit.states])
+    return sha256(json.dumps(seen).encode()).hexdigest()

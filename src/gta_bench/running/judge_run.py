@@ -411,11 +411,10 @@ def _judge(
     *,
     listener: Listener | None = None,
 ) -> None:
-    batch, paced = judge.options.batch, settings.budget.rpm is not None
-    most = settings.budget.max_connections
+    batch, budget = judge.options.batch, settings.budget
     with (
         # A leaf is a call, and a unit has many of them.
-        open_share(part.budget, part.name, units=most, paced=paced) as share,
+        open_share(part.budget, part.name, budget, units=budget.max_connections) as share,
         open_workspaces(run) as files,
         run_context(
             RunContext(

@@ -232,8 +232,8 @@ def _evaluate(
     # The files may have changed since the last command, but not between two of its leases.
     forget_datasets(unless=part.command)
     stated = state_run(spec, read_manifest(out).dataset_digest)
-    units, paced = len(part.tasks) * spec.epochs, resources.settings.budget.rpm is not None
-    with open_share(part.budget, part.name, units=units, paced=paced) as share:
+    units, budget = len(part.tasks) * spec.epochs, resources.settings.budget
+    with open_share(part.budget, part.name, budget, units=units) as share:
         own = replace(resources, settings=limit_connections(resources.settings, share.connections))
         task = _task(spec, own)
         asked = model or open_model(own.model, own.settings.budget)

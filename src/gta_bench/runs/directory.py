@@ -21,7 +21,7 @@ from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
 from gta_bench.records.cost import Cost
-from gta_bench.records.gate import GatePlan
+from gta_bench.records.gate import GATE_NOTE, GatePlan
 from gta_bench.records.judges import Floors
 from gta_bench.records.progress import (
     Command,
@@ -239,7 +239,14 @@ def write_gate_plan(run: StorePath, plan: GatePlan) -> None:
 
 def read_gate_plan(run: StorePath) -> GatePlan | None:
     """Read what a gate decides about a run; None if the run was not begun by a gate."""
-    return read_record(run / GATE, GatePlan) if (run / GATE).is_file() else None
+    if (run / GATE).is_file():
+        return read_record(run / GATE, GatePlan)
+    if (run / MANIFEST).is_file() and GATE_NOTE in read_manifest(run).notes:
+        raise RunError(
+            f"{run / GATE} is missing, without which nobody knows how far this run had to go. "
+            "Restore it from a copy, or run the tasks in another folder."
+        )
+    return None
 
 
 def read_record(

@@ -84,6 +84,7 @@ def _sample(unit: Unit[TaskT]) -> EvalSample:
                 deliverables=unit.deliverables,
                 inputs=unit.inputs,
                 strays=unit.strays,
+                states=unit.states,
                 delivered=unit.delivered,
                 usage=unit.usage,
                 digests=unit.digests or digest_known(unit.task, unit.inputs),

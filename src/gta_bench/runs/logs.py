@@ -394,6 +394,7 @@ def _unit(
         "deliverables": data.deliverables,
         "inputs": data.inputs,
         "strays": data.strays,
+        "states": data.states,
         "delivered": data.delivered,
         "failure": sample.failure,
         "upstream": sample.metadata.get(UPSTREAM),

@@ -11,6 +11,7 @@ from gta_bench.records.calls import CallRecord
 from gta_bench.records.digests import TaskDigests
 from gta_bench.records.files import Deliverable
 from gta_bench.records.steps import Trace
+from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.units import StopKind, TaskT, UpstreamPair, Usage
 
 # Keys of a sample's metadata.
@@ -33,6 +34,7 @@ class UnitData(BaseModel):
     deliverables: tuple[Deliverable, ...] = ()
     inputs: tuple[Deliverable, ...] = ()
     strays: tuple[str, ...] = ()
+    states: tuple[ServerState, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
     turns: tuple[dict[str, Any], ...] = ()
     stops: tuple[StopKind, ...] = ()

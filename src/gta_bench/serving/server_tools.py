@@ -10,8 +10,9 @@ import binascii
 import json
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import PurePosixPath
 from time import perf_counter
 from typing import Any, Final, cast
@@ -33,6 +34,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import GtaError, ToolError, ToolServerFailure, format_count
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
+from gta_bench.records.tool_servers import ServerState, StateSnapshot
 from gta_bench.records.tools import (
     SERVER_SEPARATOR,
     ParameterType,
@@ -41,6 +43,7 @@ from gta_bench.records.tools import (
     list_parameters,
 )
 from gta_bench.redaction import current_redactor
+from gta_bench.serving.server_state import KeepFile, has_state, take_snapshot
 from gta_bench.serving.tool_servers import plan_service
 from gta_bench.settings import ToolServerSettings, expand_variables
 from gta_bench.tools.offering import check_name
@@ -66,12 +69,38 @@ _Streams = tuple[
 
 
 class ServerTools:
-    """The tools of one open server, as listed when it was opened."""
+    """The tools of one open server, as listed when it was opened.
 
-    def __init__(self, name: str, connection: "_Connection", specs: Mapping[str, ToolSpec]) -> None:
+    `snapshot` keeps its state as it is at a time, if it declares one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connection: "_Connection",
+        specs: Mapping[str, ToolSpec],
+        snapshot: Callable[[], Awaitable[StateSnapshot]] | None = None,
+    ) -> None:
         self._name = name
         self._connection = connection
         self._specs = specs
+        self._snapshot = snapshot
+        self._before = StateSnapshot()
+
+    async def note_state(self) -> None:
+        """Keep the state before the first call."""
+        if self._snapshot is not None:
+            self._before = await self._snapshot()
+
+    async def read_state(self) -> ServerState | None:
+        """End the server, and return its state before the first and after the last call.
+
+        Raises ToolServerFailure if it cannot be read.
+        """
+        if self._snapshot is None:
+            return None
+        await self._connection.end()
+        return ServerState(server=self._name, before=self._before, after=await self._snapshot())
 
     def specs(self) -> Mapping[str, ToolSpec]:
         """Return the server's tools; later changes of its list are not seen."""
@@ -101,29 +130,41 @@ class ServerTools:
 
 @asynccontextmanager
 async def open_server(
-    name: str, server: ToolServerSettings, workspace: Workspace
+    name: str, server: ToolServerSettings, workspace: Workspace, keep: KeepFile | None = None
 ) -> AsyncIterator[ServerTools]:
-    """Start or reach a server for one unit, and list its tools; raises ToolServerFailure."""
-    async with _Connection(name, server, workspace) as connection:
-        tools = await connection.list_tools()
-        specs = [make_spec(name, tool) for tool in tools]
+    """Start or reach a server for one unit, and list its tools; raises ToolServerFailure.
+
+    With `keep`, which stores a file, the server's state is kept if it declares one.
+    """
+    async with AsyncExitStack() as stack:
+        service = snapshot = None
+        if server.command is not None:
+            plan = plan_service(name, server, workspace.root)
+            service = await stack.enter_async_context(ServiceProcess(plan))
+            if keep is not None and has_state(server):
+                snapshot = partial(take_snapshot, name, server, service, keep)
+        connection = await stack.enter_async_context(_Connection(name, server, service))
+        specs = [make_spec(name, tool) for tool in await connection.list_tools()]
         found = {spec.name: spec for spec in specs}
         if len(found) < len(specs):
             raise connection.failure("lists two tools with the same name")
-        yield ServerTools(name, connection, found)
+        opened = ServerTools(name, connection, found, snapshot)
+        await opened.note_state()
+        yield opened
 
 
 class _Connection:
     """A client of the server in a task of its own, so that its failures end no other task."""
 
-    def __init__(self, name: str, server: ToolServerSettings, workspace: Workspace) -> None:
+    def __init__(
+        self, name: str, server: ToolServerSettings, service: ServiceProcess | None
+    ) -> None:
         self._name = name
         self._settings = server
-        self._workspace = workspace
+        self._service = service
         self._client: Client | None = None
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
-        self._service: ServiceProcess | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "_Connection":
@@ -148,6 +189,12 @@ class _Connection:
             self._opened.set()
             await self._closing.wait()
 
+    async def end(self) -> None:
+        """Close the connection, and let the server end if it runs here."""
+        await self._close()
+        if self._service is not None:
+            await self._service.finish()
+
     async def _close(self) -> None:
         self._closing.set()
         if self._task is not None:
@@ -160,10 +207,8 @@ class _Connection:
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
         where = f"[tool_servers.{self._name}]"
-        if self._settings.command is not None:
-            plan = plan_service(self._name, self._settings, self._workspace.root)
-            async with ServiceProcess(plan) as self._service:
-                yield _speak(self._service)
+        if self._service is not None:
+            yield _speak(self._service)
             return
         headers = {
             key: expand_variables(text, where) for key, text in self._settings.headers.items()

@@ -56,6 +56,11 @@ def _find_server(settings: Settings, name: str, file: Path) -> ToolServerSetting
         own = _read_server(shared[name] | given, f"{file}: {name}")
     if (own.command is None) == (own.url is None):
         raise ConfigError(f"Tool server {name!r} needs `command` or `url`, and not both.")
+    if own.url is not None and (own.state is not None or own.state_command):
+        raise ConfigError(
+            f"Tool server {name!r} has a `url`, so its state is out of reach: remove `state` and "
+            "`state_command`, or start the server with `command`."
+        )
     return own
 
 

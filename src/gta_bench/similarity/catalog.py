@@ -4,6 +4,7 @@ Importing this module loads no model; `load_similarity` does.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -108,8 +109,13 @@ def load_mpnet(folder: Path) -> Similarity:
 
 def _load_wordllama() -> Similarity:
     """Load WordLlama's 256-dimensional word vectors, which ship inside its package."""
+    # Its import lets every package of this process write its notes to standard error.
+    root = logging.getLogger()
+    level, handlers = root.level, [*root.handlers]
     import wordllama
 
+    root.setLevel(level)
+    root.handlers[:] = handlers
     # The weights are next to its code; without this folder it would download the tokenizer.
     folder = Path(str(wordllama.__file__)).parent
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -1,16 +1,15 @@
 """Agreement of raters with intervals: AC1, kappa, Krippendorff's alpha, ICC, flips at a threshold.
 
-A table has a row for each item and a column for each rater, with None for a missing rating. Each
+A table has a row for each item and a column for each rater, with None for a missing rating, or NaN
+in an array, which takes much less memory. Each
 coefficient is 1 minus the ratio of the observed disagreement to that expected by chance, computed
 from sums over items. Its interval is a jackknife that leaves out one task at a time, with all of
 its items. Estimates near 1 are skewed, so the disagreement gets a score interval with the number
 of independent trials that have the same variance (see `pooled`).
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from statistics import fmean, variance
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,8 @@ from gta_bench.records.statistics import Interval
 from gta_bench.statistics.pooled import SKEW_OF_ONE, Ratio, compute_interval, effective_tasks
 from gta_bench.statistics.proportions import score_bounds
 
-Ratings = Sequence[Sequence[float | None]]
 Array = npt.NDArray[np.float64]
+Ratings = Sequence[Sequence[float | None]] | Array
 # Computes coefficients and their disagreement by chance from rows of sums over items.
 Measure = Callable[[Array], tuple[Array, Array]]
 # Means are not exact: the mean of 7, 7 and 7 may be slightly below 7.
@@ -47,7 +46,7 @@ def compute_ac1(
     pairs = np.where(paired, given * (given - 1), 1)
     agreed = (counts * (counts - 1)).sum(axis=1) / pairs
     shares = counts / np.maximum(given, 1)[:, None]
-    parts = np.column_stack([paired, agreed * paired, given > 0, shares])
+    parts = (paired, agreed * paired, given > 0, *shares.T)
 
     def measure(sums: Array) -> tuple[Array, Array]:
         seen = sums[:, 1] / sums[:, 0]
@@ -64,12 +63,14 @@ def compute_kappa(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> 
     For more than two raters it is the mean over pairs. None if no pair has any variance.
     """
     values = _values(table) / top
-    parts = [_moments(one, two) for one, two in combinations(values.T, 2)]
-    if not parts:
+    pairs = [*combinations(values.T, 2)]
+    if not pairs:
         return None
+    # Millions of items fit into memory pair by pair.
+    parts = (part for one, two in pairs for part in _moments(one, two))
 
     def measure(sums: Array) -> tuple[Array, Array]:
-        found = [_kappa(part) for part in np.split(sums, len(parts), axis=1)]
+        found = [_kappa(part) for part in np.split(sums, len(pairs), axis=1)]
         values, chances = (np.stack(side) for side in zip(*found, strict=True))
         known = np.isfinite(values)
         count = known.sum(axis=0)
@@ -77,8 +78,7 @@ def compute_kappa(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> 
         means = [np.where(known, one, 0).sum(axis=0) / count for one in (values, chances)]
         return means[0], means[1]
 
-    stacked = np.column_stack(parts)
-    return _interval(stacked, stacked[:, ::6].sum(axis=1) > 0, tasks, measure)
+    return _interval(parts, np.isfinite(values).sum(axis=1) > 1, tasks, measure)
 
 
 def compute_alpha(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> Interval | None:
@@ -92,7 +92,7 @@ def compute_alpha(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> 
     paired = given > 1
     total, squares = np.nansum(values, axis=1), np.nansum(values**2, axis=1)
     within = 2 * (given * squares - total**2) / np.maximum(given - 1, 1)
-    parts = np.column_stack([given, total, squares, within]) * paired[:, None]
+    parts = (part * paired for part in (given, total, squares, within))
 
     def measure(sums: Array) -> tuple[Array, Array]:
         n, total, squares, within = sums.T
@@ -113,7 +113,7 @@ def compute_icc(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> In
     if raters < 2 or whole.sum() < 2:
         return None
     known = np.where(whole[:, None], values, 0)
-    parts = np.column_stack([whole, known, known.sum(axis=1) ** 2, (known**2).sum(axis=1)])
+    parts = (whole, *known.T, known.sum(axis=1) ** 2, (known**2).sum(axis=1))
 
     def measure(sums: Array) -> tuple[Array, Array]:
         n, columns = sums[:, 0], sums[:, 1:-2]
@@ -128,59 +128,76 @@ def compute_icc(table: Ratings, tasks: Sequence[str], *, top: float = TOP) -> In
     return _interval(parts, whole, tasks, measure)
 
 
-def flip_chance(ratings: Sequence[float], threshold: float) -> float:
-    """Return the probability that two of the ratings are on different sides of the threshold."""
-    above = sum(map(int, mark_passed(ratings, threshold)))
-    n = len(ratings)
-    return 2 * above * (n - above) / (n * (n - 1))
-
-
 def mark_passed(ratings: Sequence[float], threshold: float) -> list[float]:
     """Return 1 for each rating that reaches the threshold, else 0."""
     return [float(value >= threshold - ROUNDING) for value in ratings]
 
 
+def pad_ratings(counts: Sequence[int], ratings: Sequence[float], *, raters: int) -> Array:
+    """Return a table of items with so many ratings each, which are given one after the other.
+
+    >>> pad_ratings([2, 0, 1], [7, 8, 9], raters=2).tolist()
+    [[7.0, 8.0], [nan, nan], [9.0, nan]]
+    """
+    table = np.full((len(counts), raters), np.nan)
+    table[np.arange(raters) < np.asarray(counts)[:, None]] = ratings
+    return table
+
+
+def stack_ratings(columns: Sequence[Sequence[float]]) -> Array:
+    """Return a table of the ratings of each rater, which are NaN where one is missing."""
+    return np.column_stack([np.asarray(one) for one in columns])
+
+
 def measure_agreement(table: Ratings, tasks: Sequence[str], *, threshold: float) -> Agreement:
     """Return all agreement measures of a table of scores; `tasks` has the task of each row."""
-    items = [given for row in table if len(given := _given(row)) > 1]
-    sides = [
-        [None if value is None else mark_passed([value], threshold)[0] for value in row]
-        for row in table
-    ]
+    values = _values(table)
+    known = np.isfinite(values)
+    paired = known.sum(axis=1) > 1
+    sides = np.where(known, values >= threshold - ROUNDING, np.nan)
     return Agreement(
-        raters=max(map(len, table), default=0),
-        leaves=len(items),
-        alpha=compute_alpha(table, tasks),
+        raters=values.shape[1],
+        leaves=int(paired.sum()),
+        alpha=compute_alpha(values, tasks),
         pass_alpha=compute_alpha(sides, tasks, top=1),
         ac1=compute_ac1(sides, tasks),
-        icc=compute_icc(table, tasks),
-        kappa=compute_kappa(table, tasks),
-        spread=math.sqrt(fmean(map(variance, items))) if items else None,
-        flip_rate=_flips(table, tasks, threshold) if items else None,
+        icc=compute_icc(values, tasks),
+        kappa=compute_kappa(values, tasks),
+        spread=float(np.sqrt(np.nanvar(values[paired], axis=1, ddof=1).mean()))
+        if paired.any()
+        else None,
+        flip_rate=_flips(sides, tasks) if paired.any() else None,
     )
 
 
-def _flips(table: Ratings, tasks: Sequence[str], threshold: float) -> Interval:
-    chances: dict[str, list[float]] = {}
-    for row, task in zip(table, tasks, strict=True):
-        if len(given := _given(row)) > 1:
-            chances.setdefault(task, []).append(flip_chance(given, threshold))
-    own = chances.values()
-    return compute_interval(Ratio(list(map(sum, own)), [float(len(one)) for one in own]))
+def _flips(sides: Array, tasks: Sequence[str]) -> Interval:
+    """Return how often two ratings of an item are on different sides, pooled over tasks."""
+    n, above = np.isfinite(sides).sum(axis=1), np.nansum(sides, axis=1)
+    paired = n > 1
+    chances = 2 * above * (n - above) / np.where(paired, n * (n - 1), 1)
+    indexes = _index(tasks)[paired]
+    found = np.unique(indexes, return_inverse=True)[1]
+    sums = np.bincount(found, weights=chances[paired])
+    return compute_interval(Ratio(sums.tolist(), np.bincount(found).astype(float).tolist()))
+
+
+def _index(tasks: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Return the place of each item's task among all tasks by name."""
+    places = {name: place for place, name in enumerate(sorted({*tasks}))}
+    return np.fromiter(map(places.__getitem__, tasks), dtype=np.intp, count=len(tasks))
 
 
 def _interval(
-    parts: Array, paired: npt.NDArray[np.bool_], tasks: Sequence[str], measure: Measure
+    parts: Iterable[Array], paired: npt.NDArray[np.bool_], tasks: Sequence[str], measure: Measure
 ) -> Interval | None:
-    """Return the coefficient of all items with its jackknife interval.
+    """Return the coefficient of all items, of which `parts` are terms, with its jackknife interval.
 
     The interval is -1 to 1 if there is only one task, or if one task has all the variance.
     """
     if not paired.any():
         return None
-    names, indexes = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
-    sums = np.zeros((len(names), parts.shape[1]))
-    np.add.at(sums, indexes, parts)
+    indexes = _index(tasks)
+    sums = np.column_stack([np.bincount(indexes, weights=part) for part in parts])
     items = np.bincount(indexes, weights=paired)
     sums = sums[sums.any(axis=1)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -216,11 +233,11 @@ def _trials(differing: float, moved: Array) -> float:
     return nominal / (variance * (1 + SKEW_OF_ONE * skewness))
 
 
-def _moments(one: Array, two: Array) -> Array:
+def _moments(one: Array, two: Array) -> tuple[Array, ...]:
     """Return the terms of a kappa for each item that both raters rated."""
     both = np.isfinite(one) & np.isfinite(two)
     first, second = np.where(both, one, 0), np.where(both, two, 0)
-    return np.column_stack([both, first, second, first**2, second**2, (first - second) ** 2])
+    return both.astype(np.float64), first, second, first**2, second**2, (first - second) ** 2
 
 
 def _kappa(sums: Array) -> tuple[Array, Array]:
@@ -237,9 +254,7 @@ def _varying(chance: Array) -> Array:
 
 def _values(table: Ratings) -> Array:
     """Return the ratings as an array, with NaN for missing ones."""
+    if isinstance(table, np.ndarray):
+        return table
     width = max(map(len, table), default=0)
     return np.array([list(row) for row in table], dtype=np.float64).reshape(len(table), width)
-
-
-def _given(row: Sequence[float | None]) -> list[float]:
-    return [value for value in row if value is not None]

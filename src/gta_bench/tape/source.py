@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
@@ -25,15 +25,17 @@ from gta_bench.records.tape import (
     CallLine,
     DoneReply,
     ErrorReply,
+    StateLine,
     TapeCall,
     TapeFile,
     TapeMode,
     TapeReply,
     UnavailableReply,
 )
-from gta_bench.records.tool_servers import pin_servers
+from gta_bench.records.tool_servers import ServerState, pin_servers
 from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.redaction import Redactor
+from gta_bench.runs.artefacts import ArtefactStore
 from gta_bench.tape.storage import Tape, call_key, call_text, canonical_json
 from gta_bench.tools.offering import check_call
 from gta_bench.tools.source import ToolSource
@@ -41,6 +43,9 @@ from gta_bench.tools.source import ToolSource
 # Enough for every call of a tool in GTA-Atomic, and bounded on a tape of any size.
 MOST_CANDIDATES = 300
 COMPARED = 300
+# Why the state of a tool server is unknown.
+OTHER_CALLS = "the unit made other calls than those after which the tape recorded the state"
+ANSWERED = "the tape answered calls that would have changed it, and has no state"
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,20 @@ class TapeUnit:
     dataset: str
     task: str
     epoch: int
+
+
+@dataclass
+class _ServerCalls:
+    """The calls of a unit to one tool server: their keys in order, and who answered them."""
+
+    keys: list[bytes] = field(default_factory=list)
+    replayed: bool = False
+    missed: bool = False
+
+    @property
+    def digest(self) -> str | None:
+        """A digest of the calls in their order; None if there were none."""
+        return hashlib.sha256(b"".join(self.keys)).hexdigest() if self.keys else None
 
 
 class TapedTools:
@@ -81,6 +100,7 @@ class TapedTools:
             server: pin.digest for server, pin in pin_servers(self._specs.values()).items()
         }
         self._made: Counter[bytes] = Counter()
+        self._calls: defaultdict[str, _ServerCalls] = defaultdict(_ServerCalls)
         # Equal calls have an order, and the files of a call are those that appear during it.
         self._turn = asyncio.Lock()
 
@@ -99,8 +119,10 @@ class TapedTools:
         async with self._turn:
             spec = self._specs.get(name)
             call = tape_call(self._unit, name, arguments, spec, workspace, self._redactor)
+            said = _ServerCalls()
             if spec is not None and spec.served is not None:
                 call = call.model_copy(update={"server": self._servers[spec.served.server]})
+                said = self._calls[spec.served.server]
             key, epoch = call_key(call), self._unit.epoch
             self._made[key] += 1
             # The state of a tool server is made by calls, so a recording makes all of them.
@@ -108,18 +130,74 @@ class TapedTools:
             number = self._made[key]
             reply = None if must_call else self._find(call, epoch=epoch, number=number)
             if reply is not None:
+                said.keys.append(key)
+                said.replayed = True
                 return _replay(self._tape, workspace, name, reply)
             if self._live is None:
                 # Not before, because a reference has calls that its own definitions do not allow.
                 check_call(self._specs, name, arguments)
+                said.missed = True
                 raise NotOnTape(call_text(call), nearest=describe_nearest(self._tape, call))
             if self._mode != "record":
+                said.keys.append(key)
                 return await self._live.call(workspace, name, arguments)
             reply = await record_reply(
                 self._live, workspace, name, arguments, tape=self._tape, redactor=self._redactor
             )
+            said.keys.append(key)
             self._tape.keep(CallLine(call=call, epoch=epoch, number=number, reply=reply))
             return _to_result(name, reply)
+
+    def settle_states(
+        self, live: Mapping[str, ServerState], store: ArtefactStore
+    ) -> dict[str, ServerState]:
+        """Return the states of tool servers after the unit; their files are in `store`.
+
+        A recording adds the states of the live servers to the tape. In a replay, the state is the
+        recorded one if the unit made exactly the recorded calls, and unknown otherwise.
+        """
+        if self._mode == "record":
+            for server, state in live.items():
+                self._record_state(server, state, store)
+            return dict(live)
+        unit, found = self._unit, dict(live)
+        for server in self._tape.list_states(unit.dataset, unit.task):
+            if server not in live or self._calls[server].replayed:
+                found[server] = self._find_state(server, store)
+        for server in live:
+            if self._calls[server].replayed and found[server] is live[server]:
+                found[server] = ServerState(server=server, unknown=ANSWERED)
+        return found
+
+    def _record_state(self, server: str, state: ServerState, store: ArtefactStore) -> None:
+        for file in state.files:
+            self._tape.artefacts.keep(store.read(file.digest))
+        self._tape.keep_state(
+            StateLine(
+                dataset=self._unit.dataset,
+                task=self._unit.task,
+                epoch=self._unit.epoch,
+                tools=self._servers[server],
+                calls=self._calls[server].digest or "",
+                state=state,
+            )
+        )
+
+    def _find_state(self, server: str, store: ArtefactStore) -> ServerState:
+        said = self._calls[server]
+        state = None
+        if not said.missed and server in self._servers:
+            state = self._tape.find_state(
+                *(self._unit.dataset, self._unit.task, server),
+                epoch=self._unit.epoch,
+                tools=self._servers[server],
+                calls=said.digest,
+            )
+        if state is None:
+            return ServerState(server=server, unknown=OTHER_CALLS)
+        for file in state.files:
+            store.keep(self._tape.artefacts.read(file.digest))
+        return state
 
 
 def describe_nearest(tape: Tape, call: TapeCall) -> str:

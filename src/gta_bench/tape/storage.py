@@ -20,6 +20,7 @@ from gta_bench.records.tape import (
     CallLine,
     DoneReply,
     HeaderLine,
+    StateLine,
     TapeCall,
     TapeLine,
     TapeMode,
@@ -28,6 +29,7 @@ from gta_bench.records.tape import (
     TapeUse,
     ToolLine,
 )
+from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, join_parts, parts_of
@@ -72,6 +74,8 @@ class Tape:
         self._anywhere: dict[bytes, tuple[_Entry, bytes | None]] = {}
         self._by_task: dict[tuple[str, str], list[_Entry]] = {}
         self._by_tool: dict[str, list[_Entry]] = {}
+        # By dataset, task and server: the digest of the server's tools, that of its calls, a line.
+        self._states: dict[tuple[str, str, str], list[tuple[str, str, _Entry]]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._own.values()))
@@ -129,7 +133,12 @@ class Tape:
         start, length = self._append(line)
         self._index(line, start, length)
 
-    def _append(self, line: HeaderLine | ToolLine | CallLine) -> tuple[int, int]:
+    def keep_state(self, line: StateLine) -> None:
+        """Append the state of a tool server."""
+        start, length = self._append(line)
+        self._index_state(line, start, length)
+
+    def _append(self, line: TapeLine) -> tuple[int, int]:
         data = _encode(canonical_json(line.model_dump(mode="json"))) + b"\n"
         file = self.folder / TAPE
         if isinstance(file, RemotePath):
@@ -168,6 +177,27 @@ class Tape:
                 return self._line(entry).reply
         return None
 
+    def list_states(self, dataset: str, task: str) -> list[str]:
+        """Return the tool servers whose states after this task are on the tape."""
+        return [server for *unit, server in self._states if unit == [dataset, task]]
+
+    def find_state(
+        self, dataset: str, task: str, server: str, *, epoch: int, tools: str, calls: str | None
+    ) -> ServerState | None:
+        """Return the state of a server after exactly these calls; the last one of the epoch first.
+
+        Without calls it is the state in which the server began.
+        """
+        found = [
+            (entry.epoch == epoch, entry.start, entry)
+            for own_tools, own_calls, entry in self._states.get((dataset, task, server), ())
+            if own_tools == tools and calls in (None, own_calls)
+        ]
+        if not found:
+            return None
+        state = StateLine.model_validate_json(self._data(max(found)[-1])).state
+        return state.untouched() if calls is None else state
+
     def count(self, call: TapeCall) -> int:
         """Return how many equal calls of the same task are on the tape."""
         return len(self._own.get(call_key(call), ()))
@@ -183,8 +213,10 @@ class Tape:
         return (self._line(entry) for entry in sorted(firsts, key=lambda entry: entry.start))
 
     def _line(self, entry: _Entry) -> CallLine:
-        data = os.pread(self._handle, entry.length, entry.start)
-        return CallLine.model_validate_json(data)
+        return CallLine.model_validate_json(self._data(entry))
+
+    def _data(self, entry: _Entry) -> bytes:
+        return os.pread(self._handle, entry.length, entry.start)
 
     def _read(self) -> int:
         """Index every line; return where the last complete one ends."""
@@ -207,8 +239,17 @@ class Tape:
                         self.specs[line.spec.name] = line.spec
                     case CallLine():
                         self._index(line, start, len(data))
+                    case StateLine():
+                        self._index_state(line, start, len(data))
                 start += len(data)
         return start
+
+    def _index_state(self, line: StateLine, start: int, length: int) -> None:
+        key, entry = (
+            (line.dataset, line.task, line.state.server),
+            _Entry(line.epoch, 0, start, length),
+        )
+        self._states.setdefault(key, []).append((line.tools, line.calls, entry))
 
     def _index(self, line: CallLine, start: int, length: int) -> None:
         call, entry = line.call, _Entry(line.epoch, line.number, start, length)

@@ -94,6 +94,7 @@ def limit_attempts(
                 # The work of an attempt without a result does not belong to the unit.
                 unit = UnitStore(store=state.store)
                 unit.steps, unit.calls, unit.deliverables, unit.strays = None, (), (), ()
+                unit.states = ()
                 raise
             if collect is not None:
                 await asyncio.to_thread(collect, state)

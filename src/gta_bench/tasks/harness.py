@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageAssistant, get_model
@@ -12,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gta_bench.agents.calling import TaskWork, clean_text
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import EnvironmentProblem, WorkFailed
+from gta_bench.errors import EnvironmentProblem, ToolServerFailure, WorkFailed
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
 from gta_bench.harnesses.contract import Assignment, RecordedTools
 from gta_bench.harnesses.in_process import work_in_process, work_in_steps
@@ -20,6 +21,7 @@ from gta_bench.harnesses.work import CELL, work_in_cell
 from gta_bench.records.dialogue import UserTurn
 from gta_bench.records.progress import short_cause
 from gta_bench.records.steps import AnswerStep, MalformedStep
+from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.runs.samples import UnitStore
 from gta_bench.tasks import units
@@ -89,20 +91,29 @@ def _make_worker(dataset: Dataset) -> Solver:
         unit = units.open_unit(dataset, entry.id)
         workspace = units.open_workspace(dataset, entry, state.epoch)
         own = list_own_tools(dataset, entry)
-        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
+        opening = run_tools.for_unit(
+            *(entry.id, state.epoch, own, workspace), states=isinstance(entry, WorkflowTask)
+        )
+        async with opening as tools:
             work = TaskWork([UserTurn(content=entry.request)])
             recorded = RecordedTools(tools.source, tools.offered, work)
             if isinstance(entry, WorkflowTask):  # before the harness can remove its inputs
                 store = artefact_store()
                 unit.inputs = await asyncio.to_thread(store_inputs, entry, workspace, store)
             asks_model = str(get_model()) != NO_MODEL.name
-            await _work(state, unit, Assignment(entry, workspace, recorded, asks_model))
+            given = Assignment(entry, workspace, recorded, asks_model)
+            await _work(state, unit, given, tools.read_states)
         return state
 
     return solve
 
 
-async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
+async def _work(
+    state: TaskState,
+    unit: UnitStore,
+    given: Assignment,
+    read_states: Callable[[], Awaitable[tuple[ServerState, ...]]],
+) -> None:
     """Run the harness and record its work in the same form as an agent's."""
     harness, work = current_harness(), given.tools.work
     run = work_in_process if harness.kind == "bridged" else work_in_cell
@@ -124,6 +135,12 @@ async def _work(state: TaskState, unit: UnitStore, given: Assignment) -> None:
     state.messages = units.show_trace(given.task.request, work.trace)
     if printed:
         state.messages.append(ChatMessageAssistant(content=f"It printed:\n\n{printed}"))
+    try:
+        # The last attempt is scored by what it left, whatever ended it.
+        unit.states = await read_states()
+    except ToolServerFailure:
+        if fault is None:
+            raise
     if fault is not None:
         raise fault
 

@@ -2,11 +2,11 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.errors import ToolServerFailure, UsageError
@@ -14,7 +14,7 @@ from gta_bench.packages import require_packages
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import OWN_TOOLS, RunManifest, RunSpec
 from gta_bench.records.tape import TapeUse
-from gta_bench.records.tool_servers import ServerPin, describe_drift, pin_servers
+from gta_bench.records.tool_servers import ServerPin, ServerState, describe_drift, pin_servers
 from gta_bench.records.tools import ALL_TOOLS, ToolSpec
 from gta_bench.redaction import current_redactor
 from gta_bench.runs.directory import write_manifest
@@ -35,6 +35,7 @@ from gta_bench.tape.storage import Tape, describe_recording, has_tape
 from gta_bench.tasks.context import (
     OpenTooling,
     Taping,
+    artefact_store,
     at_end,
     current_context,
     current_settings,
@@ -44,6 +45,11 @@ from gta_bench.tools.equipment import close_equipment, open_equipment
 from gta_bench.tools.offering import JoinedTools, OfferedTools, find_server, list_offered_tools
 from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    # It needs the packages of an extra.
+    from gta_bench.serving.server_state import KeepFile
+    from gta_bench.serving.server_tools import ServerTools
 
 
 @contextmanager
@@ -87,6 +93,19 @@ class UnitTools(NamedTuple):
 
     source: ToolSource
     offered: list[ToolSpec]
+    servers: "Sequence[ServerTools]" = ()
+    taped: TapedTools | None = None
+
+    async def read_states(self) -> tuple[ServerState, ...]:
+        """End the tool servers, and return the states of those that declare one.
+
+        Raises ToolServerFailure if a state cannot be read.
+        """
+        read = [await server.read_state() for server in self.servers]
+        states = {state.server: state for state in read if state is not None}
+        if self.taped is not None:
+            states = await asyncio.to_thread(self.taped.settle_states, states, artefact_store())
+        return tuple(states.values())
 
 
 class RunTools:
@@ -98,31 +117,43 @@ class RunTools:
 
     @asynccontextmanager
     async def for_unit(
-        self, task: str, epoch: int, own: Mapping[str, ToolSpec | None], workspace: Workspace
+        self,
+        task: str,
+        epoch: int,
+        own: Mapping[str, ToolSpec | None],
+        workspace: Workspace,
+        *,
+        states: bool = False,
     ) -> AsyncIterator[UnitTools]:
-        """Yield the tools of one task; `own` has its list, with the dataset's definitions."""
+        """Yield the tools of one task; `own` has its list, with the dataset's definitions.
+
+        With `states`, the states of tool servers are kept.
+        """
         tooling = current_tooling()
         taping = tooling.taping
         own = {**own, **{f"{name}{ALL_TOOLS}": None for name in tooling.servers}}
         needed = taping is None or taping.mode != "replay"
         async with AsyncExitStack() as stack:
             live = await stack.enter_async_context(self._live(workspace, needed=needed))
+            servers: list[ServerTools] = []
             if live is not None and (names := list_servers(own)):
-                servers = [await _open_server(stack, name, workspace) for name in names]
+                keep = artefact_store().keep_file if states else None
+                servers = [await _open_server(stack, name, workspace, keep) for name in names]
                 live = JoinedTools([live, *servers])
-            source = live
+            source, taped = live, None
             if taping is not None:
                 if taping.mode == "record" and live is not None:
                     taping.tape.offer(live.specs().values())
                 unit = TapeUnit(taping.dataset, task, epoch)
-                source = TapedTools(taping.tape, unit, taping.mode, current_redactor(), live)
+                taped = TapedTools(taping.tape, unit, taping.mode, current_redactor(), live)
+                source = taped
             assert source is not None
             known = source.specs()
             offered = list_offered_tools(own, known)
             if tooling.controls is not None:
                 offered = tooling.controls.offer(offered, known, task=task, epoch=epoch)
                 source = tooling.controls.wrap(source, task=task, epoch=epoch)
-            yield UnitTools(OfferedTools(source, offered), offered)
+            yield UnitTools(OfferedTools(source, offered), offered, servers, taped)
 
     @asynccontextmanager
     async def _live(
@@ -159,12 +190,14 @@ def list_servers(own: Mapping[str, ToolSpec | None]) -> list[str]:
     return list(dict.fromkeys(server for server in found if server is not None))
 
 
-async def _open_server(stack: AsyncExitStack, name: str, workspace: Workspace) -> ToolSource:
+async def _open_server(
+    stack: AsyncExitStack, name: str, workspace: Workspace, keep: "KeepFile | None"
+) -> "ServerTools":
     """Open a tool server for one unit; raises if its tools are not those of the run."""
     from gta_bench.serving.server_tools import open_server
 
     settings = choose_servers(current_settings(), [name])
-    opening = open_server(name, settings.tool_servers[name], workspace)
+    opening = open_server(name, settings.tool_servers[name], workspace, keep)
     source = await stack.enter_async_context(opening)
     context = current_context()
     spec = None if context is None else context.spec

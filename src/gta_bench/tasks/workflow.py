@@ -43,7 +43,7 @@ from gta_bench.tools.offering import list_own_tools
 
 # Copied from the previous round for a unit that is not worked on again. How replies ended is left
 # out, because it is counted with the model calls of the same round.
-CARRIED = ("steps", "calls", "messages", "turns", "deliverables", "inputs", "strays")
+CARRIED = ("steps", "calls", "messages", "turns", "deliverables", "inputs", "strays", "states")
 
 
 @task
@@ -85,7 +85,8 @@ def deliver(
         decide = factory(units.make_setup(dataset, images))
         workspace, before = _begin(dataset, entry, state.epoch, earlier)
         own = list_own_tools(dataset, entry)
-        async with run_tools.for_unit(entry.id, state.epoch, own, workspace) as tools:
+        opening = run_tools.for_unit(entry.id, state.epoch, own, workspace, states=True)
+        async with opening as tools:
             dialogue = await work_on(
                 entry,
                 decide,
@@ -95,6 +96,7 @@ def deliver(
                 limits=context.current_loop_limits(max_turns),
                 before=before,
             )
+            unit.states = await tools.read_states()
         unit.steps = dialogue.trace
         unit.calls = tuple(dialogue.calls)
         unit.stops = tuple(dialogue.stops)
