@@ -594,4 +594,16 @@ CASES: list[tuple[str, str, Edit, Edit]] = [
         Edit(swap=(LICENSE, f'{LICENSE}\nallow = ["T14: why not", "T38: one mistake is enough"]')),
         leaf(LISTING)._replace(swap=(LICENSE, f'{LICENSE}\nallow = ["T14: they belong together"]')),
     ),
+    (
+        "T41 error",
+        "the leaf is a question to the author",
+        leaf("TODO (author): what must the answer say to be right?"),
+        leaf("The file has the sums of all regions."),
+    ),
+    (
+        "T41 error",
+        "is not valid TOML",
+        Edit(files={"draft.toml": b"?"}),
+        Edit(),
+    ),
 ]

@@ -6,9 +6,19 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from gta_bench.metrics.reference import reference_trace
-from gta_bench.records.atif import AtifAgent, AtifStep, Trajectory, read_steps, write_steps
+from gta_bench.records.atif import (
+    AtifAgent,
+    AtifCall,
+    AtifObservation,
+    AtifResult,
+    AtifStep,
+    Trajectory,
+    read_steps,
+    write_steps,
+)
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.steps import (
     AnswerStep,
@@ -134,3 +144,28 @@ def test_trajectories_of_others_are_read_as_far_as_they_go(
 ) -> None:
     step = AtifStep.model_validate_json(json.dumps({"step_id": 1, **written}))
     assert read_steps([step]) == read
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], ["a", "b"]),
+        ([{"type": "text", "text": "a"}, {"type": "image", "source": {"path": "x.png"}}], []),
+        (None, []),
+    ],
+)
+def test_a_result_with_parts_is_read_if_all_of_them_are_texts(
+    content: JsonValue, texts: list[str]
+) -> None:
+    call = AtifCall(tool_call_id="c", function_name="OCR", arguments={})
+    results = (AtifResult(source_call_id="c", content=content),)
+    step = AtifStep(
+        step_id=1,
+        source="agent",
+        message="",
+        tool_calls=(call,),
+        observation=AtifObservation(results=results),
+    )
+    _, reply = read_steps([step])
+    assert isinstance(reply, ReplyStep)
+    assert [part.content for part in reply.parts] == texts

@@ -1,8 +1,10 @@
 """The tools of tool servers: pinned, and compared."""
 
+from pydantic import JsonValue
+
 from gta_bench.records.run import RunSpec, System
 from gta_bench.records.tool_servers import ServerPin, describe_drift, pin_servers
-from gta_bench.records.tools import ServedTool, ToolSpec
+from gta_bench.records.tools import ServedTool, ToolSpec, list_parameters
 
 
 def spec(name: str, *, description: str = "", server: str = "s", **schema: str) -> ToolSpec:
@@ -55,3 +57,20 @@ def test_records_without_servers_are_written_as_before() -> None:
     assert "served" not in ToolSpec(name="OCR").model_dump(mode="json")
     assert not {"server_pins", "tool_servers"} & set(run({}).model_dump(mode="json"))
     assert RunSpec.model_validate_json(run(OLD).model_dump_json()) == run(OLD)
+
+
+def test_a_schema_is_summarized_whatever_it_has() -> None:
+    schema: dict[str, JsonValue] = {
+        "properties": {
+            "store": {"type": "integer", "description": "Its number"},
+            "size": {"type": ["string", "null"], "default": "L", "description": 7},
+            "any": True,
+        },
+        "required": ["store"],
+    }
+    assert [(one.name, one.type, one.optional) for one in list_parameters(schema)] == [
+        ("store", "int", False),
+        ("size", "text", True),
+        ("any", "text", True),
+    ]
+    assert list(list_parameters({"properties": 1, "required": 2})) == []

@@ -14,7 +14,8 @@ from gta_bench.errors import DatasetError, suggest_name
 
 WRONG_FILE: Final = "wrong.toml"
 UNUSED_WAIVER: Final = "T40"
-NOT_WAIVED: Final = ("T01", UNUSED_WAIVER)
+OPEN_DRAFT: Final = "T41"
+NOT_WAIVED: Final = ("T01", UNUSED_WAIVER, OPEN_DRAFT)
 _WAIVER: Final = re.compile(r"(T\d\d)\s*:\s*(\S.*)", re.DOTALL)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
+from gta_bench.authoring.drafts import is_draft
 from gta_bench.authoring.lint import lint
 from gta_bench.authoring.proofs import AuthoredTask, Proof, read_authored
 from gta_bench.authoring.staleness import find_stale, read_pilot
@@ -55,11 +56,16 @@ def read_readiness(folder: Path, thresholds: Thresholds) -> Readiness:
     try:
         authored = read_authored(folder)
     except GtaError as exc:
-        return Readiness(task=folder.name, state="unchecked", reasons=(str(exc),))
+        return Readiness(task=folder.name, state=_name_failing(folder), reasons=(str(exc),))
     pilot = read_pilot(folder)
     if isinstance(pilot, str):
-        return Readiness(task=folder.name, state="unchecked", reasons=(pilot,))
+        return Readiness(task=folder.name, state=_name_failing(folder), reasons=(pilot,))
     return assess(authored, pilot, thresholds)
+
+
+def _name_failing(folder: Path) -> ReadinessState:
+    """Return the state of a task whose pilot does not pass or is missing."""
+    return "draft" if is_draft(folder) else "unchecked"
 
 
 def assess(authored: AuthoredTask, pilot: Pilot, thresholds: Thresholds) -> Readiness:
@@ -86,7 +92,7 @@ def assess(authored: AuthoredTask, pilot: Pilot, thresholds: Thresholds) -> Read
     if missing:
         reasons.append(f"{format_count(missing, 'score')} missing")
     leaves = tuple(outcome.leaf(leaf) for leaf in authored.task.leaves())
-    state: ReadinessState = "unchecked" if reasons else "checked"
+    state: ReadinessState = _name_failing(authored.folder) if reasons else "checked"
     untried = sum(not outcome.is_tried(leaf.id) for leaf in authored.task.leaves())
     if untried:
         reasons.append(f"{format_count(untried, 'leaf', 'leaves')} not judged")
@@ -341,8 +347,11 @@ def describe_readiness(root: Path, tasks: Sequence[str], thresholds: Thresholds)
     """Say how many of a dataset's tasks are not ready; None if all are, or are not folders."""
     folders = [root / task for task in tasks if (root / task / TASK_FILE).is_file()]
     states = [read_readiness(folder, thresholds).state for folder in folders]
-    lacking = sum(state != "ready" for state in states)
-    return f"not ready: {lacking} of {format_count(len(tasks), 'task')}" if lacking else None
+    lacking, drafts = sum(state != "ready" for state in states), states.count("draft")
+    if not lacking:
+        return None
+    note = f" ({format_count(drafts, 'draft')})" if drafts else ""
+    return f"not ready: {lacking} of {format_count(len(tasks), 'task')}{note}"
 
 
 def read_thresholds(settings: Settings) -> Thresholds:

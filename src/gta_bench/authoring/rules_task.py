@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from gta_bench.authoring.declared import WRONG_FILE, WrongFile, try_wrong_file
+from gta_bench.authoring.declared import OPEN_DRAFT, WRONG_FILE, WrongFile, try_wrong_file
+from gta_bench.authoring.drafts import (
+    DRAFT_FILE,
+    OPEN,
+    DraftFieldName,
+    DraftFile,
+    is_draft,
+    try_draft_file,
+)
 from gta_bench.authoring.subject import (
     CHEAT,
     GOLD,
@@ -376,6 +384,54 @@ def find_stale_pilot(task: LintedTask) -> LintFound:
         yield LintSpot(problem, file=PILOT_FILE)
 
 
+def find_open_drafts(task: LintedTask) -> LintFound:
+    """A draft has no field that is missing, and no text that its author must still replace.
+
+    `gta task from-trace` writes drafts. `draft.toml` says of each field whether the trace showed it
+    (`observed`), it follows from the trace or a model proposed it (`inferred`), or it is `missing`.
+    Write what is missing and read what is inferred, then set the field to `written`. A draft is not
+    ready until `gta task pilot` passes. This rule cannot be waived.
+    """
+    for leaf in task.leaves:
+        if leaf.says.startswith(OPEN):
+            yield LintSpot(f"the leaf is a question to the author: {leaf.says!r}.", leaf.id)
+    if task.request is not None and task.request.startswith(OPEN):
+        yield LintSpot("the request is a question to the author.", file=REQUEST_FILE)
+    if task.folder is None or not is_draft(task.folder):
+        return
+    draft = try_draft_file(task.folder)
+    if not isinstance(draft, DraftFile):
+        yield from (LintSpot(one.problem, one.field, DRAFT_FILE) for one in draft)
+        return
+    yield from _find_open_fields(task, draft)
+    if not (task.folder / PILOT_FILE).is_file():
+        message = "this is a draft until `gta task pilot` passes."
+        yield LintSpot(message, file=DRAFT_FILE, severity="note")
+
+
+def _find_open_fields(task: LintedTask, draft: DraftFile) -> LintFound:
+    for name, field in draft.select("missing"):
+        yield LintSpot(f"this is a draft; {name} is missing. {field.note}", name, DRAFT_FILE)
+    for name, _ in draft.select("written"):
+        if _is_absent(task, name):
+            message = f'this is a draft; {name} is "written", but the task has none.'
+            yield LintSpot(message, name, DRAFT_FILE)
+    for name, field in draft.select("inferred"):
+        message = f'{name} is inferred. {field.note} Set it to "written" once you have read it.'
+        yield LintSpot(message, name, DRAFT_FILE, severity="warning")
+
+
+def _is_absent(task: LintedTask, name: DraftFieldName) -> bool:
+    """Whether a task lacks a field, as far as its files show."""
+    match name:
+        case "gold" | "wrong":
+            return not task.proof_files(name)
+        case "category" | "license":
+            return task.toml is not None and not getattr(task.toml, name)
+        case _:
+            return False
+
+
 def _all_texts(task: LintedTask) -> Iterator[tuple[str, str]]:
     """Every text of a task, with its file; of the released layout, also its request."""
     if task.folder is None and task.request is not None:
@@ -400,4 +456,5 @@ TASK_RULES: Final[Mapping[str, tuple[Severity, Callable[[LintedTask], LintFound]
     "T32": ("warning", find_placeholders),
     "T33": ("error", find_missing_golds),
     "T39": ("error", find_stale_pilot),
+    OPEN_DRAFT: ("error", find_open_drafts),
 }

@@ -17,7 +17,7 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import COLORS, say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.records.finding import Finding
-from gta_bench.records.pilot import LeafReadiness, Readiness
+from gta_bench.records.pilot import FAILING, LeafReadiness, Readiness
 from gta_bench.reports.tables import Table, line
 from gta_bench.settings import Settings
 
@@ -119,7 +119,7 @@ def pilot(
             _write_readiness(found[-1])
     if as_json:
         write_json([one.model_dump(mode="json") for one in found])
-    raise click.exceptions.Exit(1 if any(one.state == "unchecked" for one in found) else 0)
+    raise click.exceptions.Exit(1 if any(one.state in FAILING for one in found) else 0)
 
 
 def _choose_judge(judge: str | None, settings: Settings, *, no_judge: bool) -> str | None:

@@ -65,6 +65,7 @@ class AtifStep(_Foreign):
     reasoning_content: str | None = None
     tool_calls: tuple[AtifCall, ...] | None = None
     observation: AtifObservation | None = None
+    is_copied_context: bool | None = None
     extra: Extra | None = None
 
 
@@ -74,6 +75,7 @@ class AtifAgent(_Foreign):
     name: str
     version: str
     model_name: str | None = None
+    tool_definitions: tuple[Mapping[str, JsonValue], ...] | None = None
 
 
 class AtifMetrics(_Foreign):
@@ -223,7 +225,16 @@ def _read_result(result: AtifResult) -> ReplyStep:
     """Our own parts, or the text of a trajectory by another program."""
     if result.extra is not None and "parts" in result.extra:
         return ReplyStep(parts=_PARTS.validate_python(result.extra["parts"]))
-    text = result.content
-    if isinstance(text, str) and text:
-        return ReplyStep(parts=(ReplyPart(type="text", content=text),))
-    return ReplyStep()
+    texts = _read_content(result.content)
+    return ReplyStep(parts=tuple(ReplyPart(type="text", content=text) for text in texts if text))
+
+
+def _read_content(content: JsonValue) -> list[str]:
+    """A text, or the parts of a content that has texts only."""
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    texts = [part.get("text") for part in content if isinstance(part, dict)]
+    found = [text for text in texts if isinstance(text, str)]
+    return found if len(found) == len(content) else []

@@ -10,10 +10,13 @@ from gta_bench.records.base import Record
 from gta_bench.records.digests import TaskDigests, canonical_json
 from gta_bench.records.finding import Finding
 
-# `unchecked`: not piloted, or a rule is broken or a score is missing. `checked`: no rule is broken,
-# but no judge was asked about its leaves. `piloted`: every leaf was tried, and something is below
-# the thresholds. `stale`: the task changed since.
-ReadinessState = Literal["unchecked", "checked", "piloted", "ready", "stale"]
+# `unchecked`: not piloted, or a rule is broken or a score is missing. `draft`: the same for a task
+# that was made from a trace. `checked`: no rule is broken, but no judge was asked about its leaves.
+# `piloted`: every leaf was tried, and something is below the thresholds. `stale`: the task changed
+# since.
+ReadinessState = Literal["draft", "unchecked", "checked", "piloted", "ready", "stale"]
+# The pilot of such a task does not pass.
+FAILING: frozenset[ReadinessState] = frozenset({"draft", "unchecked"})
 
 
 class LeafTrial(Record):

@@ -1,6 +1,6 @@
 """Tool definitions: names, inputs and outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from pydantic import Field, JsonValue
@@ -53,3 +53,26 @@ class ToolSpec(Record):
     def input(self, name: str) -> Parameter | None:
         """The input with that name, or None."""
         return next((parameter for parameter in self.inputs if parameter.name == name), None)
+
+
+# By JSON Schema's names.
+_SCHEMA_TYPES: Final[Mapping[str, ParameterType]] = {
+    "boolean": "bool",
+    "integer": "int",
+    "number": "float",
+}
+
+
+def list_parameters(schema: Mapping[str, JsonValue]) -> Iterator[Parameter]:
+    """Summarize the JSON Schema of a tool's arguments, for agents without native tool calls."""
+    properties, required = schema.get("properties"), schema.get("required")
+    for name, value in properties.items() if isinstance(properties, dict) else ():
+        about = value if isinstance(value, dict) else {}
+        kind, said = about.get("type"), about.get("description")
+        yield Parameter(
+            name=name,
+            type=_SCHEMA_TYPES.get(kind, "text") if isinstance(kind, str) else "text",
+            description=said if isinstance(said, str) else None,
+            optional=not (isinstance(required, list) and name in required),
+            default=about.get("default"),
+        )

@@ -37,10 +37,10 @@ from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tool_servers import ServerState, StateSnapshot
 from gta_bench.records.tools import (
     SERVER_SEPARATOR,
-    Parameter,
     ParameterType,
     ServedTool,
     ToolSpec,
+    list_parameters,
 )
 from gta_bench.redaction import current_redactor
 from gta_bench.serving.server_state import KeepFile, has_state, take_snapshot
@@ -63,11 +63,6 @@ GONE: Final = (
 KINDS: Final[Mapping[str, ParameterType]] = {"image": "image", "audio": "audio", "video": "video"}
 # Names that Python does not know on every system.
 SUFFIXES: Final = {"audio/wav": ".wav", "audio/mp3": ".mp3", "image/webp": ".webp"}
-TYPES: Final[Mapping[str, ParameterType]] = {
-    "boolean": "bool",
-    "integer": "int",
-    "number": "float",
-}
 _Streams = tuple[
     MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
 ]
@@ -392,7 +387,7 @@ def make_spec(server: str, tool: types.Tool) -> ToolSpec:
     return ToolSpec(
         name=f"{server}{SERVER_SEPARATOR}{tool.name}",
         description=said.get("description") or "",
-        inputs=tuple(_list_parameters(schema)),
+        inputs=tuple(list_parameters(schema)),
         served=ServedTool(
             server=server,
             input_schema=schema,
@@ -400,22 +395,6 @@ def make_spec(server: str, tool: types.Tool) -> ToolSpec:
             annotations=said.get("annotations"),
         ),
     )
-
-
-def _list_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Summarize a schema, for agents without native tool calls."""
-    properties, required = schema.get("properties"), schema.get("required")
-    for name, about in properties.items() if isinstance(properties, dict) else ():
-        about = about if isinstance(about, dict) else {}
-        kind = about.get("type")
-        said = about.get("description")
-        yield Parameter(
-            name=name,
-            type=TYPES.get(kind, "text") if isinstance(kind, str) else "text",
-            description=said if isinstance(said, str) else None,
-            optional=not (isinstance(required, list) and name in required),
-            default=about.get("default"),
-        )
 
 
 def read_result(

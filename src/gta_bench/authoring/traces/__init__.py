@@ -1,0 +1,1 @@
+"""Traces of other programs, read into one record whatever their format."""
