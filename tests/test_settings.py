@@ -279,3 +279,10 @@ def test_a_given_address_replaces_those_of_the_environment(given: str) -> None:
     found = read_otlp_variables(given, variables)
     assert (found.traces, found.logs) == ("http://h/otel/v1/traces", "http://h/otel/v1/logs")
     assert read_otlp_variables(None, {}).traces is None
+
+
+@pytest.mark.parametrize("address", ["ftp://x", "http://user:pw@x/v1", "http://x/?key=k", "x:4318"])
+def test_an_address_of_opentelemetry_contains_no_key_and_is_not_repeated(address: str) -> None:
+    with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_HEADERS") as raised:
+        read_otlp_variables(address, {})
+    assert address not in str(raised.value)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, Literal, NamedTuple, Self, get_args, get_type_hints
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -388,6 +388,14 @@ def read_otlp_variables(
 
     traces, trace_headers = read("traces")
     logs, log_headers = read("logs")
+    for address in filter(None, (traces, logs)):
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query:
+            # Not quoted, as it may contain a key.
+            raise ConfigError(
+                "The address of an OpenTelemetry server is http(s)://HOST:PORT/PATH, without a "
+                f"password or a query: keys belong in {prefix}_HEADERS."
+            )
     for value in {*trace_headers.values(), *log_headers.values()}:
         protect({word: f"{prefix}_HEADERS" for word in value.split() if is_secret(word)})
     resource = {

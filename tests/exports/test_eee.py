@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 from gta_bench.cli import app
 from gta_bench.exports.eee_samples import format_sample
 from gta_bench.exports.unit_scores import OneScore
+from gta_bench.records.checks import CHECK
+from gta_bench.records.gate import GatePlan
 from gta_bench.records.scores import UnscoredUnit
 from gta_bench.records.steps import (
     AnswerStep,
@@ -26,7 +29,7 @@ from gta_bench.records.steps import (
 )
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.directory import read_workflow_scores, write_scores
+from gta_bench.runs.directory import read_workflow_scores, write_gate_plan, write_scores
 from tests.builders import atomic_task, write_atomic
 
 SCHEMAS = Path(__file__).parent / "every_eval_ever"
@@ -65,18 +68,20 @@ def test_a_record_has_scores_intervals_and_samples(judged: Path, tmp_path: Path)
     assert result.exit_code == 0, (result.output, result.exception)
     assert "with 2 samples" in result.output
     record, samples = read(tmp_path)
-    assert record["evaluation_id"].startswith("gta-workflow/some_model-1/")
+    assert record["evaluation_id"].startswith("gta-workflow-own/some_model-1/")
     assert record["model_info"]["id"] == "some/model-1"
     assert record["source_metadata"]["source_organization_name"] == "Some Lab"
     results = {one["evaluation_result_id"]: one for one in record["evaluation_results"]}
     assert {*results} >= {
-        "gta-workflow/root_score/scripted",
-        "gta-workflow/root_sr/scripted",
-        "gta-workflow/leaf_sr/scripted",
+        "gta-workflow-own/root_score/scripted",
+        "gta-workflow-own/root_sr/scripted",
+        "gta-workflow-own/leaf_sr/scripted",
     }
-    root = results["gta-workflow/root_score/scripted"]
+    root = results["gta-workflow-own/root_score/scripted"]
     scores = read_workflow_scores(judged).judges[0].strict
     assert root["score_details"]["score"] == pytest.approx(scores.root_score)
+    assert root["source_data"]["dataset_name"] == "own tasks in the format of GTA-Workflow"
+    assert "not the released 132" in root["score_details"]["details"]["remarks"]
     assert root["metric_config"]["max_score"] == 10
     details = root["metric_config"]["additional_details"]
     assert details["is_correct"] == "root score of at least 7"
@@ -84,7 +89,7 @@ def test_a_record_has_scores_intervals_and_samples(judged: Path, tmp_path: Path)
     assert generation["additional_details"]["agent"] == "toolcalling"
     [judge] = root["metric_config"]["llm_scoring"]["judges"]
     assert judge["model_info"]["name"] == "scripted"
-    leaves = results["gta-workflow/leaf_sr/scripted"]["score_details"]
+    leaves = results["gta-workflow-own/leaf_sr/scripted"]["score_details"]
     assert leaves["score"] == pytest.approx(100 / 3)
     interval = leaves["uncertainty"]["confidence_interval"]
     assert 0 <= interval["lower"] < leaves["score"] < interval["upper"] <= 100
@@ -106,6 +111,42 @@ def test_a_record_has_scores_intervals_and_samples(judged: Path, tmp_path: Path)
     assert (answer["turn_idx"], answer["extracted_value"]) == (3, "Done.")
 
 
+def test_exporting_again_replaces_the_record(judged: Path, tmp_path: Path) -> None:
+    assert export(judged, tmp_path, *OPTIONS).exit_code == 0
+    first, _ = read(tmp_path)
+    assert export(judged, tmp_path, *OPTIONS).exit_code == 0
+    assert read(tmp_path)[0]["evaluation_id"] == first["evaluation_id"]
+
+
+def test_checks_are_no_judge_model(judged: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(judged, run)
+    scores = read_workflow_scores(run)
+    checked = tuple(one.model_copy(update={"judge": CHECK}) for one in scores.judges)
+    write_scores(run, scores.model_copy(update={"judges": checked}))
+    assert export(run, tmp_path / "out", *OPTIONS).exit_code == 0
+    record, _ = read(tmp_path / "out")
+    assert not any("llm_scoring" in one["metric_config"] for one in record["evaluation_results"])
+
+
+def test_a_run_that_a_gate_stopped_is_not_exported(judged: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(judged, run)
+    plan = GatePlan(
+        created=datetime.now(UTC),
+        base="0" * 32,
+        metric="root_sr",
+        margin=10,
+        epochs=1,
+        seed="x",
+        tasks=("1", "2", "3"),
+    )
+    write_gate_plan(run, plan)
+    result = export(run, tmp_path / "out", *OPTIONS)
+    assert "only as far as a sequential gate needed" in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_unit_without_a_score_has_no_sample(judged: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(judged, run)
@@ -118,8 +159,9 @@ def test_a_unit_without_a_score_has_no_sample(judged: Path, tmp_path: Path) -> N
 
 
 def test_a_model_without_a_developer_is_unknown(judged: Path, tmp_path: Path) -> None:
-    wrong = export(judged, tmp_path / "out", "--organization", "x", "--model-id", "plain")
-    assert "developer/name" in str(wrong.exception)
+    for model in ("plain", "../../etc/x", "a/../b", "a/b/c", "a/.b"):
+        wrong = export(judged, tmp_path / "out", "--organization", "x", "--model-id", model)
+        assert "developer/name" in str(wrong.exception)
     assert export(judged, tmp_path / "out", "--organization", "x").exit_code == 0
     record, _ = read(tmp_path / "out")
     assert record["model_info"]["id"] == "mockllm/model"
@@ -169,7 +211,7 @@ def test_an_atomic_run_has_its_tools(tmp_path: Path) -> None:
     assert record["model_info"]["id"] == "unknown/m"
     results = {one["evaluation_result_id"]: one for one in record["evaluation_results"]}
     found = results[sample["evaluation_result_id"]]
-    assert sample["evaluation_result_id"] == "gta-atomic-end-to-end/ans_acc_i"
+    assert sample["evaluation_result_id"] == "gta-atomic-end-to-end-own/ans_acc_i"
     assert found["score_details"]["score"] == sample["evaluation"]["score"] == 100
     [tool] = found["generation_config"]["generation_args"]["agentic_eval_config"]["available_tools"]
     assert tool == {"name": "OCR", "description": "What OCR does."}

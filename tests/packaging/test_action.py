@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import atomic_task, write_atomic
+from tests.cli.test_run import gta
 from tests.conftest import REPOSITORY
-from tests.decisions.test_gate import passing
 from tests.packaging.test_workflows import audit, load, run
 
 ACTION = REPOSITORY / "action.yml"
@@ -40,6 +41,7 @@ def write_program(file: Path, script: str) -> None:
 
 
 GATE = {"BASE": "my base.json", "NEW": "runs/new", "OPTIONS": "", "FAIL_ON": "worse"}
+FAILED = "decision=failed\nexit-code=2\n"
 COMMENT = {"GH_TOKEN": "t", "NUMBER": "7"}
 JOB = {
     "GITHUB_SERVER_URL": "https://github.com",
@@ -92,8 +94,8 @@ def test_every_exit_code_has_its_outcome(
 ) -> None:
     ran = do_step(place, code, FAIL_ON=fail_on, OPTIONS="--margin 15  --sequential")
     assert ran.returncode == ends, ran.stdout + ran.stderr
-    assert "\ngate|my base.json|runs/new|--junit|out/gta-gate.xml|" in ran.stdout
-    assert "|out/gta-gate.html|--margin|15|--sequential|\n" in ran.stdout
+    assert "\ngate|my base.json|runs/new|--junit|./out/gta-gate.xml|" in ran.stdout
+    assert "|./out/gta-gate.html|--margin|15|--sequential|\n" in ran.stdout
     assert (place / "output").read_text() == f"decision={decision}\nexit-code={code}\n"
     assert (place / "summary").read_text() == "## Gate\n"
     assert ("::error" in ran.stdout) == (ends != 0)
@@ -111,12 +113,25 @@ def test_links_of_the_summary_lead_to_the_artifacts_of_the_job(place: Path) -> N
 
 
 def test_options_are_quoted_as_in_a_shell_and_an_open_quote_fails(place: Path) -> None:
-    run = "--run --\n workflow --harness \"my agent {task_file} '$HOME'\""
+    run = '--seed "a\\"b" --run --\n workflow --harness "my agent {task_file} \'$HOME\'"'
     ran = do_step(place, 0, OPTIONS=run)
-    assert "|--run|--|workflow|--harness|my agent {task_file} '$HOME'|\n" in ran.stdout
+    wanted = """|--seed|a"b|--run|--|workflow|--harness|my agent {task_file} '$HOME'|\n"""
+    assert wanted in ran.stdout
+    (place / "output").unlink()
     broken = do_step(place, 0, OPTIONS='--harness "my agent')
-    assert broken.returncode != 0
+    assert broken.returncode == 2
     assert "gate|" not in broken.stdout
+    assert "::error title=gta gate::A quote in options has no end." in broken.stdout
+    assert (place / "output").read_text() == FAILED
+
+
+def test_an_exit_without_a_decision_is_a_failure(place: Path) -> None:
+    """`gta gate --help` ends with 0, which would mean that nothing got worse."""
+    write_program(place / "bin" / "gta", "echo Usage: gta gate\n")
+    ran = do_step(place, 0, OPTIONS="--help")
+    assert ran.returncode == 2
+    assert "::error title=gta gate::Nothing was decided" in ran.stdout
+    assert (place / "output").read_text() == FAILED
 
 
 @pytest.mark.parametrize(
@@ -175,15 +190,18 @@ def test_files_of_an_earlier_job_are_not_shown_again(place: Path) -> None:
     assert not (place / "out" / "gta-gate.md").exists()
 
 
-def test_the_installed_gta_takes_the_options_of_the_step(place: Path) -> None:
-    """Two baselines, so that no run is needed; only the page of a run is not written."""
-    (place / "bin" / "gta").write_text(
-        f'#!/bin/bash\nexec {sys.executable} -m gta_bench "${{@:1:7}}"\n'
-    )
-    for name, passed in (("base.json", [1] * 20), ("new.json", [0] * 8 + [1] * 12)):
-        (place / name).write_text(passing(*passed, name=name).model_dump_json())
+def test_the_installed_gta_does_the_step_in_a_clean_folder(place: Path) -> None:
+    data = write_atomic(place / "data", {str(number): atomic_task() for number in range(10)})
+    options = ("--mode", "step", "--similarity", "exact-or-half", "--data", data)
+    for agent in ("gold", "silent"):
+        made = gta("run", "atomic", *options, "--agent", agent, "--out", place / agent)
+        assert made.exit_code == 0, made.output
+    write_program(place / "bin" / "gta", f'exec {sys.executable} -m gta_bench "$@"\n')
     paths = ":".join(path for path in sys.path if path)
-    ran = do_step(place, 0, BASE="base.json", NEW="new.json", PYTHONPATH=paths)
+    ran = do_step(place, 0, BASE="gold", NEW="silent", PYTHONPATH=paths, FOLDER="-new/gate")
     assert ran.returncode == 10, ran.stdout + ran.stderr
-    assert "## Gate: worse" in (place / "summary").read_text()
-    assert (place / "out" / "gta-gate.xml").is_file()
+    summary = (place / "summary").read_text()
+    assert "## Gate: worse" in summary
+    assert "[open](https://github.com/me/agent/actions/runs/99#artifacts)" in summary
+    files = sorted(file.name for file in (place / "-new" / "gate").iterdir())
+    assert files == ["gta-gate-linked.md", "gta-gate.html", "gta-gate.md", "gta-gate.xml"]

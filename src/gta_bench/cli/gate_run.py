@@ -1,8 +1,8 @@
 """`gta gate --run`: runs NEW with the machinery of `gta run`, as far as the gate needs it."""
 
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -68,7 +68,7 @@ def run_and_decide(
         run = _add_note(partwise.run)
         find_run(out, run.manifest)
         plan = _write_plan(partwise, base, margin, seed)
-        with _Player(partwise._replace(run=run), options) as player:
+        with _Player(partwise._replace(run=run), options) as player, _name_rival(out):
             return run_gate(
                 base,
                 plan,
@@ -76,6 +76,16 @@ def run_and_decide(
                 player.play,
                 at_once=options["workers"] or 1,
             )
+
+
+@contextmanager
+def _name_rival(out: StorePath) -> Iterator[None]:
+    """Say that another command works on the run if it replaces a log while this one reads it."""
+    try:
+        yield
+    except FileNotFoundError:
+        with lock_folder(out):
+            raise
 
 
 def _parse(arguments: Sequence[str], out: StorePath) -> click.Context:

@@ -57,6 +57,8 @@ def _explain(gate: GateResult) -> str:
         if gate.p_worse <= gate.alpha:
             real = " There is a drop, but it is smaller than that."
         return f"NEW has not dropped by {margin} or more in {of} ({risk}).{real}"
+    if gate.decision == "worse" and not gate.margin:
+        return f"NEW has dropped in {of} ({risk}), and a margin of 0 accepts no drop."
     if gate.decision == "worse":
         return (
             f"NEW has dropped in {of} ({risk}), and a drop of {margin} or more cannot be ruled out."
@@ -260,7 +262,8 @@ def _make_case(gate: GateResult, task: str, locate: Locate) -> JUnitCase:
     own = [one for one in gate.flips if one.task == task]
     root = next((one for one in own if one.leaf is None), None)
     lines = [
-        f"{one.leaf or 'task'}: {one.base:.1f} in BASE ({one.base_repeats}), {one.new:.1f} in NEW"
+        f"{one.leaf or 'task'}: {one.base:.1f} in BASE (its repeats: {one.base_repeats}), "
+        f"{one.new:.1f} in NEW"
         for one in own
     ]
     lines += [locate(own[0])] if own else []

@@ -1,6 +1,7 @@
 """Export a run as records of Every Eval Ever (schema 0.3.0): scores, uncertainty and samples."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +13,14 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from gta_bench.errors import RunError
+from gta_bench.errors import RunError, UsageError
 from gta_bench.exports.eee_samples import format_sample
 from gta_bench.exports.uncertainty import list_metrics
 from gta_bench.exports.unit_scores import MAIN, OneScore, UnitScores
 from gta_bench.metrics import table
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.attempts import UnitKey
+from gta_bench.records.checks import CHECK
 from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.run import RunManifest
 from gta_bench.records.scores import RunScores
@@ -27,6 +29,8 @@ from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Estimate
+from gta_bench.reports.summary import RELEASED_TASKS, run_badges
+from gta_bench.runs.directory import read_gate_plan
 from gta_bench.runs.logs import read_run_units, unit_keys
 from gta_bench.runs.store import StorePath, write_bytes_atomically
 from gta_bench.runs.verdicts import read_judges
@@ -34,6 +38,7 @@ from gta_bench.runs.verdicts import read_judges
 SCHEMA: Final = "0.3.0"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 _Object = dict[str, JsonValue]
+_MODEL: Final = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,12 @@ def export_eee(
     A unit without a score has no sample, because the format has no place for a missing score.
     """
     scores = UnitScores(run, judge)
+    plan, tasks = read_gate_plan(run), scores.manifest.spec.tasks
+    if plan is not None and not {*plan.tasks} <= {*tasks}:
+        raise RunError(
+            f"{run} was run only as far as a sequential gate needed, so its scores are biased: "
+            "finish it with `gta run`, then export it."
+        )
     about = _About(scores.manifest, source, now)
     folder = out / about.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,20 +104,29 @@ class _About:
         spec = manifest.spec
         self.source = source
         self.manifest = manifest
-        self.name = f"gta-{spec.dataset}" + ("" if spec.mode == "workflow" else f"-{spec.mode}")
+        own = manifest.dataset_tasks not in (None, RELEASED_TASKS[spec.dataset])
+        title = f"GTA-{spec.dataset.capitalize()}"
+        self.dataset = f"own tasks in the format of {title}" if own else title
+        kind = f"gta-{spec.dataset}" + ("" if spec.mode == "workflow" else f"-{spec.mode}")
+        self.name = f"{kind}-own" if own else kind
         given = source.model or spec.system.model
         developer, _, model = given.partition("/")
-        if source.model is not None and not (developer and model):
-            raise RunError(f"The id of a model is developer/name, not {source.model!r}.")
+        if source.model is not None and not _MODEL.fullmatch(source.model):
+            raise UsageError(
+                f"The id of a model is developer/name, in letters, digits and . _ - only, not "
+                f"{source.model!r}."
+            )
         self.model = f"{developer}/{model}" if model else f"unknown/{developer}"
         self.developer = developer if model else "unknown"
         self.short = model or developer
         self.time = str(int(now.timestamp()))
-        self.id = f"{self.name}/{self.model.replace('/', '_')}/{self.time}"
+        # The same run has the same id, so that exporting it again replaces its record.
+        made = int(manifest.created.timestamp())
+        self.id = f"{self.name}/{self.model.replace('/', '_')}/{made}"
         seed = f"{self.id} {manifest.created.isoformat()} {spec.describe()}"
         self.uuid = UUID(bytes=sha256(seed.encode()).digest()[:16], version=4)
-        parts = (self.developer, self.short.replace("/", "_"))
-        self.folder = f"data/{self.name}/{parts[0]}/{parts[1]}"
+        parts = (re.sub(r"[^\w.-]|^\.+", "_", part) for part in (self.developer, self.short))
+        self.folder = "/".join(("data", self.name, *parts))
 
     def result_id(self, metric: str, judge: str | None) -> str:
         """Return the id of a result, which samples refer to."""
@@ -170,6 +190,8 @@ def _make_result(
 ) -> _Object:
     spec, row = metrics.spec, table.metric(one.metric)
     details = {"tasks": str(len(spec.tasks)), "epochs": str(spec.epochs), "scored": str(one.n)}
+    if badges := run_badges(scores.manifest):
+        details["remarks"] = "; ".join(badges)
     if one.bounds is not None:
         details |= {
             "if_missing_fail": f"{one.bounds.low:.6g}",
@@ -189,13 +211,13 @@ def _make_result(
             "is_correct": _explain_correct(scores.scores),
         },
     }
-    if metrics.judge:
+    if metrics.judge and metrics.judge != CHECK:
         config["llm_scoring"] = _describe_judge(metrics.judge, judge)
     return {
         "evaluation_result_id": about.result_id(row.name, metrics.judge or None),
         "evaluation_name": about.name,
         "source_data": {
-            "dataset_name": f"GTA-{spec.dataset.capitalize()}",
+            "dataset_name": about.dataset,
             "source_type": "other",
             "additional_details": {"digest": scores.manifest.dataset_digest},
         },

@@ -34,7 +34,8 @@ from gta_bench.tools.http import RemoteServer, fetch_body
 
 EVENT: Final = "gen_ai.evaluation.result"
 PROTOBUF: Final = "application/x-protobuf"
-SECONDS: Final = 60.0
+# Of one attempt; a server that is silent is asked three times.
+SECONDS: Final = 20.0
 FIX: Final = "Check the address and the headers (OTEL_EXPORTER_OTLP_HEADERS)."
 NO_LOGS: Final = (
     "If the server takes no log records, send scores by the API of MLflow or Phoenix, or none."

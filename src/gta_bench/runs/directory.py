@@ -256,8 +256,10 @@ def read_record(
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as exc:
-        fields = format_count(exc.error_count(), "field")
-        raise RunError(f"{file}: {fields} cannot be read. {hint}") from exc
+        fields, first = format_count(exc.error_count(), "field"), exc.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "all of it"
+        why = " ".join(f"{where}: {first['msg']}".split())[:200]
+        raise RunError(f"{file}: {fields} cannot be read ({why}). {hint}") from exc
 
 
 def write_record(file: StorePath, record: Record) -> None:

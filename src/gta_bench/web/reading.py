@@ -21,7 +21,7 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import UnitStream
-from gta_bench.runs.store import StorePath
+from gta_bench.runs.store import StorePath, write_bytes_atomically
 from gta_bench.runs.verdicts import place_verdicts, read_judges, read_verdicts
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
 
@@ -44,7 +44,7 @@ def write_report_page(
         for run, name in zip(runs, names, strict=True)
     ]
     page = render_report(materials, wanted=wanted)
-    file.write_text(current_redactor().text(page), encoding="utf-8")
+    write_bytes_atomically(file, current_redactor().text(page).encode())
 
 
 def read_material(
