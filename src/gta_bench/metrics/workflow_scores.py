@@ -86,16 +86,21 @@ def score_units(
     thresholds: Thresholds,
     not_run: Sequence[UnitKey] = (),
     asked: Iterable[str] = (),
+    repeats: Mapping[str, int] | None = None,
     pooling: Pooling | None = None,
     sink: TaskSink | None = None,
 ) -> WorkflowScores:
     """Score units one by one; with `pooling`, by all judges together too.
 
-    `not_run` is read after the units. With a `sink`, tasks and failures go there one by one and are
-    not listed.
+    `repeats` has the judges of all rows with the number of their repeats, where that is known
+    without reading all rows. `not_run` is read after the units. With a `sink`, tasks and failures
+    go there one by one and are not listed.
     """
     fields, done = SharedFields(), 0
-    tables = _Tables(rows, thresholds, asked, pooling)
+    panel = None if pooling is None else Panel(pooling)
+    if repeats is None or panel is not None:
+        repeats = _see(rows, panel)
+    tables = _Tables(repeats, thresholds, asked, panel)
     left = {*rows}
     for unit in units:
         fields.add(unit)
@@ -121,27 +126,34 @@ def score_units(
     )
 
 
+def _see(rows: UnitRows, panel: Panel | None) -> dict[str, int]:
+    """Return the judges of all rows with the number of their repeats, and let a panel see them."""
+    repeats: dict[str, int] = {}
+    for own in rows.values():
+        judged = [row for row in own if row.key.judge != CHECK]
+        for row in judged:
+            repeats[row.key.judge] = max(repeats.get(row.key.judge, 1), row.key.repeat)
+        if panel is not None:
+            panel.see(judged)
+    return repeats
+
+
 class _Tables:
     """The tables of all judges of a run, unit by unit."""
 
     def __init__(
         self,
-        rows: UnitRows,
+        given: Mapping[str, int],
         thresholds: Thresholds,
         asked: Iterable[str],
-        pooling: Pooling | None,
+        panel: Panel | None,
     ) -> None:
         self._thresholds = thresholds
         self._asked = {*asked}
-        self._panel = None if pooling is None else Panel(pooling)
-        repeats = dict.fromkeys(self._asked, 1)
-        for own in rows.values():
-            judged = [row for row in own if row.key.judge != CHECK]
-            for row in judged:
-                repeats[row.key.judge] = max(repeats.get(row.key.judge, 1), row.key.repeat)
-            if self._panel is not None:
-                self._panel.see(judged)
-        self._together = None if self._panel is None else self._panel.name
+        self._panel = panel
+        known = {judge: times for judge, times in given.items() if judge != CHECK}
+        repeats = {**dict.fromkeys(self._asked, 1), **known}
+        self._together = None if panel is None else panel.name
         self._combined = 0
         if self._together is not None:
             repeats[self._together] = 1

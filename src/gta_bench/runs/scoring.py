@@ -198,6 +198,7 @@ def _score_by_judges(run: StorePath, settings: Settings) -> WorkflowScores:
             thresholds=Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold),
             not_run=units.not_run,
             asked=[entry.name for entry in read_judges(run).judges],
+            repeats=rows.repeats if isinstance(rows, StoredUnitRows) else None,
             pooling=settings.judge.panel,
             sink=sink,
         )

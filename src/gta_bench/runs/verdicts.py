@@ -141,11 +141,15 @@ class StoredUnitRows(Mapping[UnitKey, Sequence[VerdictRow]]):
     """The rows of each unit, in the order in which units have their first row.
 
     Only the places of lines are in memory, and the rows of the unit that was asked for last.
+    `repeats` has every judge with the number of its repeats.
     """
 
     def __init__(self, lines: _VerdictLines) -> None:
         self._places: dict[UnitKey, array[int]] = {}
+        self.repeats: dict[str, int] = {}
         for place, row in lines:
+            judge = row.key.judge
+            self.repeats[judge] = max(self.repeats.get(judge, 1), row.key.repeat)
             key = (sys.intern(row.key.task), row.key.epoch)
             if key not in self._places:
                 self._places[key] = array("q")
