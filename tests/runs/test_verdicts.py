@@ -7,8 +7,15 @@ import pytest
 
 from gta_bench.errors import RunError
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
+from gta_bench.runs import verdicts
 from gta_bench.runs.store import PARTS
-from gta_bench.runs.verdicts import VERDICTS, append_verdicts, read_verdicts
+from gta_bench.runs.verdicts import (
+    VERDICTS,
+    StoredUnitRows,
+    append_verdicts,
+    read_unit_rows,
+    read_verdicts,
+)
 
 
 def row(
@@ -127,3 +134,16 @@ def test_parts_from_a_store_are_folded_once_when_many_append(tmp_path: Path) -> 
         list(pool.map(lambda name: append_verdicts(tmp_path, [row(name)]), map(str, range(40))))
     assert len(kept(tmp_path)) == 90
     assert not parts.exists()
+
+
+def test_rows_of_a_long_run_know_their_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "LONGEST", 0)
+    first, second = row("a"), row("b")
+    again = first.model_copy(update={"key": first.key.model_copy(update={"repeat": 3})})
+    append_verdicts(tmp_path, [again, first, second])
+    found = read_unit_rows(tmp_path)
+    assert isinstance(found, StoredUnitRows)
+    assert found.repeats == {first.key.judge: 3}
+    assert [*found.values()] == [(again, first, second)]
