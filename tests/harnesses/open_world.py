@@ -1,8 +1,8 @@
 """A machine, a neighbor and an outside as network namespaces; who is reached from where, as JSON.
 
 Started by root in namespaces of its own (`unshare --net --mount`), it becomes that machine. What it
-prints is what PROBE found on the machine itself and in a cell with the open network, which a user
-of the machine opens (`python -m tests.harnesses.open_world cell`).
+prints is what PROBE found on the machine itself, and in a cell and a tool server with the open
+network, which a user of the machine opens (`python -m tests.harnesses.open_world cell`).
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from pathlib import Path
 from gta_bench.harnesses.cell import Cell
 from gta_bench.harnesses.choice import Plan
 from tests.confine.users import run_as
+from tests.served.foreign import bad, call_once
 
 PORT = 7777
 MACHINE, NEIGHBOR = "198.51.100.1", "198.51.100.2"
@@ -151,13 +152,20 @@ async def from_cell() -> str:
     return ran.stdout.decode() or ran.stderr.decode()
 
 
+def from_server() -> str:
+    """What PROBE finds in a tool server."""
+    with tempfile.TemporaryDirectory() as folder:
+        return call_once(bad("runs", PROBE, network="open"), Path(folder) / "space", "work").text
+
+
 def main(part: str) -> None:
     if part == "far":
         serve()
         print("ready", flush=True)
         sys.stdin.read()
     elif part == "cell":
-        sys.stdout.write(asyncio.run(from_cell()))
+        found = {"cell": asyncio.run(from_cell()), "server": from_server()}
+        sys.stdout.write(json.dumps({place: json.loads(said) for place, said in found.items()}))
     else:
         with world(), socket.socket(socket.AF_UNIX) as abstract:
             abstract.bind(f"\0{ABSTRACT}")
@@ -168,7 +176,7 @@ def main(part: str) -> None:
             ran = run_as(part, ["-m", __spec__.name, "cell"])
             assert ran is not None, "no Python for that user"
             assert ran.returncode == 0, ran.stderr
-            print(json.dumps({"machine": json.loads(machine), "cell": json.loads(ran.stdout)}))
+            print(json.dumps({"machine": json.loads(machine), **json.loads(ran.stdout)}))
 
 
 if __name__ == "__main__":

@@ -24,14 +24,21 @@ def _absolute(word: str) -> str:
     if word.startswith(("/", "-", "{")):
         return word
     path = Path(word)
-    is_path = path.exists() if "/" in word else bool(path.suffix) and path.is_file()
+    is_path = _exists(path) and ("/" in word or (bool(path.suffix) and path.is_file()))
     return str(path.absolute()) if is_path else word
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a program in an argument is too long for a name
+        return False
 
 
 def find_command_files(words: Sequence[str]) -> list[Path]:
     """Return the files of this machine that a command names, so that its cell can show them."""
     paths = [Path(word) for word in words if word.startswith("/")]
-    found = [path for path in paths if path.exists() and not path.is_relative_to("/usr")]
+    found = [path for path in paths if _exists(path) and not path.is_relative_to("/usr")]
     return [*found, *(path.resolve() for path in found if path.is_symlink())]
 
 
