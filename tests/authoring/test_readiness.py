@@ -199,6 +199,17 @@ def test_one_gold_and_no_wrong_work_is_too_little_unless_it_is_waived(tmp_path: 
         assert {one.severity for one in found.findings} == {"note" if allow else "warning"}
 
 
+def test_a_waiver_does_not_make_a_task_ready_that_wrong_work_passes(tmp_path: Path) -> None:
+    allow = 'allow = ["T35: fine with me", "T37: fine with me"]'
+    folder = write_authored(tmp_path, TASK.replace("[deliverables]", f"{allow}\n[deliverables]"))
+    authored = read_authored(folder)
+    passing = {"null/empty": {"sums": (10,)}, "wrong/one-sum-off": {"sums": (10,)}}
+    found = assess(authored, make_pilot(authored, passing), LIMITS)
+    assert {one.severity for one in found.findings} == {"note"}
+    assert found.state == "piloted"
+    assert "work that does nothing gets 10.0 in sums" in found.reasons
+
+
 def test_every_change_makes_a_pilot_stale_and_notes_do_not(tmp_path: Path) -> None:
     folder = write_authored(tmp_path)
     authored = read_authored(folder)

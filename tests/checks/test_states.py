@@ -159,8 +159,8 @@ def test_a_query_gives_the_wanted_value_or_rows(
 def test_a_query_that_is_more_than_a_select_is_unscored(
     jail: Jail, tmp_path: Path, text: str
 ) -> None:
-    check = query(text or " ", equals=1)
-    verdict = decide(work(jail, {"data/a.db": database(tmp_path)}), check)
+    check, files = query(text or " ", equals=1), {"data/a.db": database(tmp_path)}
+    verdict = decide(work(jail, files, before=files), check)
     assert isinstance(verdict, Unscored), verdict
     assert "The query cannot be used" in verdict.detail
 
@@ -173,9 +173,25 @@ def test_an_endless_query_is_unscored_in_time(
     inside = driver.read_inside("database.py").replace("SECONDS = 10.0", "SECONDS = 0.3")
     monkeypatch.setattr(driver, "read_inside", lambda name: inside)
     endless = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT max(n) FROM x"
-    verdict = decide(work(jail, {"data/a.db": database(tmp_path)}), query(endless, equals=1))
-    assert isinstance(verdict, Unscored)
-    assert "takes more than 0.3 seconds" in verdict.detail
+    made = {"data/a.db": database(tmp_path)}
+    for before in (made, {}):
+        verdict = decide(work(jail, made, before), query(endless, equals=1))
+        assert isinstance(verdict, Unscored)
+        assert "takes more than 0.3 seconds" in verdict.detail
+    # A database that makes any query endless is the system's doing.
+    (tmp_path / "made.db").unlink()
+    trap = {"data/a.db": database(tmp_path, f"CREATE VIEW tickets AS {endless}")}
+    for before in (made, {}):
+        found = decide(work(jail, trap, before), query("SELECT count(*) FROM tickets", equals=1))
+        assert points(found) == 0 and "takes more than 0.3 seconds" in found.reason
+
+
+def test_a_state_that_became_too_large_fails_its_checks(jail: Jail) -> None:
+    large = ServerState(server="own", excess="it has more than 10 bytes")
+    checked = CheckedWork("", {}, jail, states=[CheckedState(large, {}.__getitem__)])
+    for about in ({}, {"exists": False}):
+        found = decide(checked, file_check(**about))
+        assert points(found) == 0 and "too large: it has more than 10 bytes" in found.reason
 
 
 @pytest.mark.parametrize(

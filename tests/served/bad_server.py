@@ -183,7 +183,11 @@ for line in sys.stdin:
             send({"id": asked["id"], "result": list_tools(asked.get("params", {}).get("cursor"))})
         case "tools/call":
             given = asked["params"].get("arguments") or {}
-            send({"id": asked["id"], "result": call()})
+            if HOW == "refuses":
+                error = {"code": int(sys.argv[2]), "message": "not today"}
+                send({"id": asked["id"], "error": error})
+            else:
+                send({"id": asked["id"], "result": call()})
         case _:
             send({"id": asked["id"], "error": {"code": -32601, "message": "unknown method"}})
 if HOW == "has a state" and "late" in given:

@@ -89,6 +89,12 @@ def test_a_bad_answer_is_the_agents_and_the_run_goes_on(
     assert time.monotonic() - start < 30
 
 
+@pytest.mark.parametrize("code", ["-32000", "-32001", "-32050"])
+def test_an_error_with_a_code_of_the_sdk_is_the_agents(tmp_path: Path, code: str) -> None:
+    with pytest.raises(ToolError, match="own__work: not today"):
+        call_once(bad("refuses", code), tmp_path, "work")
+
+
 def test_words_between_the_messages_do_no_harm(tmp_path: Path) -> None:
     assert call_once(bad("chatters"), tmp_path, "work").text == "done"
 

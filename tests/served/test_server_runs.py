@@ -128,7 +128,10 @@ def test_a_harness_and_a_server_share_the_tasks_outputs(here: Path) -> None:
 
 def test_a_run_can_add_a_server_of_mcp_json_to_every_task(here: Path) -> None:
     shared: dict[str, Any] = {
-        "mcpServers": {"counter": {"type": "stdio", "command": sys.executable}}
+        "mcpServers": {
+            "counter": {"type": "stdio", "command": sys.executable},
+            "old": {"type": "sse", "url": "http://127.0.0.1:9/sse"},
+        }
     }
     shared["mcpServers"]["counter"] |= {"args": [str(BAD), "writes"], "disabled": False}
     (here / ".mcp.json").write_text(json.dumps(shared), encoding="utf-8")

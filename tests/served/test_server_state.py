@@ -102,12 +102,6 @@ def test_links_out_of_the_folder_are_noted_and_not_followed(tmp_path: Path) -> N
     assert (swapped.after.files, swapped.after.strays) == ((), ("x",))
 
 
-def test_too_large_a_state_fails_the_unit(tmp_path: Path) -> None:
-    huge: Calls = [{"large": {"data/huge.db": 65 << 20}}]
-    with pytest.raises(ToolServerFailure, match="cannot be read: it has more than 67108864 bytes"):
-        observe(bad("has a state", state="data"), tmp_path / "a", huge)
-
-
 def test_a_command_is_the_user_of_the_server(tmp_path: Path) -> None:
     """Git refuses a repository of another user, and nobody else may read private files."""
     words = "test -O data/first.txt && chmod 600 data/* && cat data/first.txt"
@@ -144,6 +138,18 @@ def test_a_command_that_fails_fails_the_unit_in_one_line(
     with pytest.raises((ToolServerFailure, ConfigError)) as caught:
         observe(server, tmp_path, [])
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_state_that_a_system_makes_too_large_is_not_ours_to_excuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = bad("has a state", state="data")
+    state, _ = observe(server, tmp_path / "a", [{"large": {"data/big": 65 << 20}}])
+    assert state.excess == "it has more than 67108864 bytes"
+    assert [file.path for file in state.before.files] == ["data/first.txt"]
+    monkeypatch.setattr(server_state, "MOST_BYTES", 3)
+    with pytest.raises(ToolServerFailure, match="more than 3 bytes"):
+        observe(server, tmp_path / "b", [])
 
 
 def test_the_state_of_a_server_that_has_died_is_what_it_left(tmp_path: Path) -> None:

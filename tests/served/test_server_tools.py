@@ -22,7 +22,7 @@ from gta_bench.serving.wire import input_schema
 from gta_bench.settings import ToolServerSettings
 from gta_bench.tools.offering import check_call
 from tests.needs import needs
-from tests.served.foreign import bad, call_once, on_loopback, own, use
+from tests.served.foreign import BAD, bad, call_once, on_loopback, own, use
 from tests.served.own_server import KINDS, SEARCH, list_tools
 
 pytestmark = needs("bwrap")
@@ -215,6 +215,19 @@ def test_changes_are_named_tool_by_tool() -> None:
         "own__fresh is new",
         "own__search has another schema",
     ]
+
+
+@pytest.mark.parametrize("name", ["bin/own", "./bin/own"])
+def test_a_program_by_a_relative_path_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "own"
+    script.write_text(f"#!/bin/sh\nexec /usr/bin/python3 {BAD} counts\n", encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    server = ToolServerSettings(command=name, readable=[str(BAD)])
+    assert call_once(server, tmp_path / "space", "work").text == "1"
 
 
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -68,6 +68,10 @@ def _name_failing(folder: Path) -> ReadinessState:
     return "draft" if is_draft(folder) else "unchecked"
 
 
+# Rules whose waiver also covers a threshold: too few works, where more make no sense.
+COVERING: Final = frozenset({"T33", "T38"})
+
+
 def assess(authored: AuthoredTask, pilot: Pilot, thresholds: Thresholds) -> Readiness:
     """Return the readiness that a pilot shows, with the rules that it breaks."""
     stale = find_stale(authored.dataset, authored.task.id, pilot)
@@ -96,8 +100,9 @@ def assess(authored: AuthoredTask, pilot: Pilot, thresholds: Thresholds) -> Read
     untried = sum(not outcome.is_tried(leaf.id) for leaf in authored.task.leaves())
     if untried:
         reasons.append(f"{format_count(untried, 'leaf', 'leaves')} not judged")
-    # A rule that is broken says more than the threshold above it.
-    said = authored.waived | {one.check for one in (*errors, *linted)}
+    # A rule that is broken says more than the threshold above it. A waiver lets a task be used, but
+    # a task that wrong work passes is not ready, whatever the reason.
+    said = authored.waived & COVERING | {one.check for one in (*errors, *linted)}
     shortfalls = [text for code, text in outcome.shortfalls(leaves) if code not in said]
     if state == "checked" and not untried:
         state = "piloted" if shortfalls else "ready"

@@ -177,7 +177,10 @@ class CheckedWork:
         return hashlib.sha256(file.data).hexdigest() in self.inputs
 
     def state(self, server: str) -> CheckedState:
-        """Return the state of a tool server; raise CheckBroken if it is not known."""
+        """Return the state of a tool server; raise CheckBroken if it is not known.
+
+        Raises ToolError if it became too large.
+        """
         if server not in self._states:
             known = join_first(sorted(self._states)) or "no tool server"
             raise CheckBroken(
@@ -189,6 +192,8 @@ class CheckedWork:
             raise CheckBroken(
                 f"The state of the tool server {server!r} is not known: {found.state.unknown}."
             )
+        if found.state.excess:
+            raise ToolError(f"the state of the server is too large: {found.state.excess}")
         return found
 
     async def read(self, file: CheckedFile) -> Content:

@@ -90,6 +90,8 @@ def _list_servers(names: tuple[str, ...], *, as_json: bool) -> None:
     if as_json:
         write_json([spec.model_dump(mode="json") for spec in specs])
         return
+    for server in sorted({*names} - {*pin_servers(specs)}):
+        say(f"{server}: 0 tools.")
     about = {spec.name: spec.description.strip().partition("\n")[0] for spec in specs}
     for server, pin in pin_servers(specs).items():
         write_rows(

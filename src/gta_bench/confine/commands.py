@@ -13,7 +13,7 @@ def locate(words: Sequence[str]) -> list[str] | None:
     The system's own programs keep their names, because every jail finds them.
     """
     arguments = [_absolute(word) for word in words[1:]]
-    if shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
+    if "/" not in words[0] and shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
         return [words[0], *arguments]
     program = shutil.which(words[0])
     return None if program is None else [str(Path(program).absolute()), *arguments]

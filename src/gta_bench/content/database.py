@@ -1,6 +1,8 @@
 """A SQLite database: the rows that a query finds in it, read in the jail."""
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
@@ -9,7 +11,15 @@ from gta_bench.confine.jail import Jail
 from gta_bench.content.driver import LIMITS, Driver
 from gta_bench.content.inside.database import MOST_ROWS, SECONDS, find_query_problem
 
-__all__ = ["COMPANIONS", "MOST_ROWS", "SECONDS", "QueryResult", "find_query_problem", "query_rows"]
+__all__ = [
+    "COMPANIONS",
+    "MOST_ROWS",
+    "SECONDS",
+    "QueryResult",
+    "find_query_problem",
+    "make_empty_database",
+    "query_rows",
+]
 # What a database consists of besides its file: changes that are not yet in it, or can be undone.
 COMPANIONS = ("-wal", "-journal")
 DatabaseValue = str | int | float | None
@@ -19,13 +29,15 @@ DatabaseValue = str | int | float | None
 class QueryResult:
     """The rows that a query found, and whether there are `more`.
 
-    `refused` says what is wrong with the query, `problem` what is wrong with the database.
+    `refused` says what is wrong with the query, `problem` what is wrong with the database, and
+    `excess` what the query takes too much of, for which either may be the cause.
     """
 
     rows: tuple[tuple[DatabaseValue, ...], ...]
     more: bool = False
     refused: str = ""
     problem: str = ""
+    excess: str = ""
 
 
 DRIVER = Driver(
@@ -35,6 +47,13 @@ DRIVER = Driver(
     TypeAdapter(QueryResult),
     replace(LIMITS, wall_seconds=2 * SECONDS, cpu_seconds=int(2 * SECONDS)),
 )
+
+
+def make_empty_database() -> bytes:
+    """Return a database without any table."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("PRAGMA user_version = 1")
+        return database.serialize()
 
 
 async def query_rows(

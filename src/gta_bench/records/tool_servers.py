@@ -78,13 +78,14 @@ class StateSnapshot(Record):
 class ServerState(Record):
     """The state of a tool server before the first call of a unit and after the last one.
 
-    `unknown` says why neither is known.
+    `unknown` says why neither is known, `excess` why the second is too large to be kept.
     """
 
     server: str
     before: StateSnapshot = StateSnapshot()
     after: StateSnapshot = StateSnapshot()
     unknown: str = Field(default="", exclude_if=lambda unknown: not unknown)
+    excess: str = Field(default="", exclude_if=lambda excess: not excess)
 
     @property
     def files(self) -> tuple[Deliverable, ...]:

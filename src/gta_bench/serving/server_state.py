@@ -5,6 +5,7 @@ elsewhere.
 """
 
 import asyncio
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -27,6 +28,14 @@ PRINTED: Final = "stdout"
 KeepFile = Callable[[str, bytes], Deliverable]
 
 
+class StateTooLarge(ToolServerFailure):
+    """A state above the limits; `problem` says which one."""
+
+    def __init__(self, message: str, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+
 def has_state(server: ToolServerSettings) -> bool:
     """Whether the settings declare a state."""
     return server.state is not None or bool(server.state_command)
@@ -42,7 +51,9 @@ async def take_snapshot(
     try:
         return await asyncio.to_thread(_keep_files, service, server.state or ".", keep)
     except OSError as exc:
-        raise _failure(name, exc.strerror or type(exc).__name__) from exc
+        said = exc.strerror or type(exc).__name__
+        failure = _failure(name, said)
+        raise (StateTooLarge(str(failure), said) if exc.errno == errno.EFBIG else failure) from exc
 
 
 def _keep_files(service: ServiceProcess, path: str, keep: KeepFile) -> StateSnapshot:
@@ -77,7 +88,8 @@ async def _print_state(name: str, server: ToolServerSettings, service: ServicePr
         except TimeoutError as exc:
             raise _failure(name, f"`state_command` took more than {seconds:g} seconds") from exc
         if printed is None:
-            raise _failure(name, f"`state_command` printed more than {MOST_BYTES} bytes")
+            said = f"`state_command` printed more than {MOST_BYTES} bytes"
+            raise StateTooLarge(str(_failure(name, said)), said)
         if not command.succeeded:
             raise _failure(name, f"`state_command` failed, {await command.describe_end()}")
     return printed

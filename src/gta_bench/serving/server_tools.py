@@ -43,7 +43,7 @@ from gta_bench.records.tools import (
     list_parameters,
 )
 from gta_bench.redaction import current_redactor
-from gta_bench.serving.server_state import KeepFile, has_state, take_snapshot
+from gta_bench.serving.server_state import KeepFile, StateTooLarge, has_state, take_snapshot
 from gta_bench.serving.tool_servers import plan_service
 from gta_bench.settings import ToolServerSettings, expand_variables
 from gta_bench.tools.offering import check_name
@@ -54,6 +54,9 @@ MOST_CHARACTERS: Final = 1_000_000
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 # Beyond a call's own limit, for a client that does not end it.
 GRACE: Final = 5.0
+# Errors that the SDK makes itself, and the words of the first.
+OWN_CODES: Final = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
+CLOSED: Final = "Connection closed"
 # Raised by the SDK for a server that breaks the protocol or its own schemas.
 BROKEN: Final = (RuntimeError, ValueError, LookupError, TypeError)
 GONE: Final = (
@@ -100,7 +103,11 @@ class ServerTools:
         if self._snapshot is None:
             return None
         await self._connection.end()
-        return ServerState(server=self._name, before=self._before, after=await self._snapshot())
+        found = ServerState(server=self._name, before=self._before)
+        try:
+            return found.model_copy(update={"after": await self._snapshot()})
+        except StateTooLarge as exc:  # it was not before the first call, so the system made it so
+            return found.model_copy(update={"excess": exc.problem})
 
     def specs(self) -> Mapping[str, ToolSpec]:
         """Return the server's tools; later changes of its list are not seen."""
@@ -321,7 +328,8 @@ class _Connection:
         except GONE as exc:
             raise await self._gone(f"is gone ({_explain(exc)})") from exc
         except MCPError as exc:
-            if exc.code == types.CONNECTION_CLOSED:
+            # Over HTTP, a server may send the code of the SDK, but with words of its own.
+            if exc.code == types.CONNECTION_CLOSED and exc.message == CLOSED:
                 raise await self._gone("is gone") from exc
             raise
         finally:
@@ -355,6 +363,9 @@ async def _speak(service: ServiceProcess) -> AsyncIterator[_Streams]:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except (ValueError, TypeError):
                     continue
+                if isinstance(message, types.JSONRPCError) and message.error.code in OWN_CODES:
+                    # The SDK has these codes for a server that is gone or silent; this one is not.
+                    message.error.code = types.INTERNAL_ERROR
                 try:
                     await found.send(SessionMessage(message))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):

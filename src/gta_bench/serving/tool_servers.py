@@ -53,7 +53,8 @@ def _find_server(settings: Settings, name: str, file: Path) -> ToolServerSetting
                 f"of {CONFIG_FILE} nor in {MCP_FILE}. Known servers: {known}."
             )
         given = {} if own is None else own.model_dump(exclude_unset=True)
-        own = _read_server(shared[name] | given, f"{file}: {name}")
+        where = f"{file}: {name}"
+        own = _read_server(_read_entry(shared[name], where) | given, where)
     if (own.command is None) == (own.url is None):
         raise ConfigError(f"Tool server {name!r} needs `command` or `url`, and not both.")
     if own.url is not None and (own.state is not None or own.state_command):
@@ -65,17 +66,20 @@ def _find_server(settings: Settings, name: str, file: Path) -> ToolServerSetting
 
 
 def _read_shared(file: Path) -> dict[str, dict[str, Any]]:
-    """Return the servers of `.mcp.json` by name, as far as we use what it says about them."""
+    """Return the servers of `.mcp.json` by name; other clients may use some that we cannot."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
-        return {name: _read_entry(entry, f"{file}: {name}") for name, entry in data.items()}
+        return dict(data.items())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as exc:
         raise ConfigError(f"{file}: has no object `mcpServers` with servers by name.") from exc
 
 
-def _read_entry(entry: dict[str, Any], where: str) -> dict[str, Any]:
+def _read_entry(entry: Any, where: str) -> dict[str, Any]:
+    """Return what we use of an entry."""
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}: is not an object with the settings of a server.")
     if entry.get("type") not in _TYPES:
         raise ConfigError(f"{where}: type {entry['type']!r} is not supported: use stdio or http.")
     return {key: entry[key] for key in _SHARED if key in entry}

@@ -108,9 +108,9 @@ def _ask(query: str) -> dict[str, Any]:
             if denied:
                 return {"rows": [], "refused": denied[0]}
             if late():
-                return {"rows": [], "refused": f"it takes more than {SECONDS:g} seconds"}
+                return {"rows": [], "excess": f"it takes more than {SECONDS:g} seconds"}
             if isinstance(exc, sqlite3.DataError):
-                return {"rows": [], "refused": f"its result is too large: {exc}"}
+                return {"rows": [], "excess": f"its result is too large: {exc}"}
             return {"rows": [], "problem": str(exc)}
     finally:
         connection.close()
