@@ -18,7 +18,7 @@ from gta_bench.content.database import find_query_problem
 from gta_bench.records.checks import SqliteQuery, StateFile
 from gta_bench.records.files import Deliverable
 from gta_bench.records.tool_servers import ServerState, StateSnapshot
-from gta_bench.records.verdicts import Unscored
+from gta_bench.records.verdicts import Scored, Unscored
 from tests.checks.works import decide, points
 
 TEA = b"Assam and Ceylon"
@@ -183,15 +183,19 @@ def test_an_endless_query_is_unscored_in_time(
     trap = {"data/a.db": database(tmp_path, f"CREATE VIEW tickets AS {endless}")}
     for before in (made, {}):
         found = decide(work(jail, trap, before), query("SELECT count(*) FROM tickets", equals=1))
-        assert points(found) == 0 and "takes more than 0.3 seconds" in found.reason
+        assert isinstance(found, Scored) and found.value == 0
+        assert "takes more than 0.3 seconds" in found.reason
 
 
 def test_a_state_that_became_too_large_fails_its_checks(jail: Jail) -> None:
     large = ServerState(server="own", excess="it has more than 10 bytes")
-    checked = CheckedWork("", {}, jail, states=[CheckedState(large, {}.__getitem__)])
+    checked = CheckedWork(
+        "", {}, jail, states=[CheckedState(large, dict[str, bytes]().__getitem__)]
+    )
     for about in ({}, {"exists": False}):
         found = decide(checked, file_check(**about))
-        assert points(found) == 0 and "too large: it has more than 10 bytes" in found.reason
+        assert isinstance(found, Scored) and found.value == 0
+        assert "too large: it has more than 10 bytes" in found.reason
 
 
 @pytest.mark.parametrize(
