@@ -204,7 +204,10 @@ SECRETS = {
 
 
 def test_secrets_are_nowhere_in_a_draft(tmp_path: Path) -> None:
-    asked = cases.message("user", cases.text(f"Use the key {SECRETS['key']}: how many crates?"))
+    words = (
+        f"Use the key {SECRETS['key']} (password: hunter3hunter3, secret is Winter2031!): how many?"
+    )
+    asked = cases.message("user", cases.text(words))
     given = {"password": SECRETS["password"], "url": SECRETS["address"], "store": 7}
     call = cases.message("assistant", cases.asked_call("p", **given))
     reply = json.dumps({"authorization": SECRETS["token"], "api_key": "Zx81Zx82Zx83Zx84"})
@@ -215,6 +218,7 @@ def test_secrets_are_nowhere_in_a_draft(tmp_path: Path) -> None:
     file = cases.write_lines(tmp_path / "spans.json", [cases.otlp(*spans)])
     folder = Path(make_draft(file, tmp_path / "tasks")["folder"])
     written = b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
+    assert b"hunter3" not in written and b"Winter2031" not in written
     for secret in ("sk-proj", "hunter2Passw0rd", "abcDEF123456", "Pa55word99", "Zx81Zx82"):
         assert secret.encode() not in written, secret
     assert b"[redacted:trace]" in written

@@ -29,6 +29,11 @@ _SECRET_FIELD: Final = re.compile(
     r"|(?<!next)(?<!page)(?<!next[_-])(?<!page[_-])token$",
     re.IGNORECASE,
 )
+# The same in sentences, such as "password: …".
+_SAID: Final = re.compile(
+    r"(?:passw(?:or)?d|passphrase|secret|api[ _-]?key)\W{0,3}(?:is\b|[:=])\s*[\"'`]?([^\s\"'`]+)",
+    re.IGNORECASE,
+)
 _MAY_HAVE_SECRET: Final = re.compile(
     r"://|bearer|basic|key|token|secret|passw|passphrase|sk[-_]|[pr]k_|gh[po]_|github_pat|glpat"
     r"|hf_|xai-|xox|AKIA|AIza|eyJ",
@@ -47,7 +52,10 @@ def redact_trace(trace: ObservedTrace) -> ObservedTrace:
         found |= dict.fromkeys(_PRIVATE_KEY.findall(text), SOURCE)
         for line in text.splitlines() if _MAY_HAVE_SECRET.search(text) else ():
             for start in range(0, len(line), LONGEST_LINE):
-                found |= find_text_secrets(line[start : start + 2 * LONGEST_LINE], SOURCE)
+                part = line[start : start + 2 * LONGEST_LINE]
+                found |= find_text_secrets(part, SOURCE)
+                said = (one.rstrip(".,;:!?)") for one in _SAID.findall(part))
+                found |= {one: SOURCE for one in said if is_secret(one)}
     found |= dict.fromkeys(_iter_named_secrets(dumped), SOURCE)
     protect(found)
     redactor = current_redactor()
