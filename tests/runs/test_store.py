@@ -1,5 +1,6 @@
 """A run's files in a store, here fsspec's own in memory; `tests/slow/test_stores.py` has S3."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,3 +172,13 @@ def test_a_store_that_fails_is_told_in_one_line(
 def test_failures_of_a_folder_stay_what_they_are(tmp_path: Path, failure: OSError) -> None:
     with pytest.raises(type(failure)), explain_store_errors(tmp_path, writing=True):
         raise failure
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes_atomically(pipe, b"said")
+    assert os.read(opened, 10) == b"said"
+    os.close(opened)
+    assert pipe.is_fifo()

@@ -192,8 +192,11 @@ def temp_full_hint() -> str:
 
 
 def write_bytes_atomically(file: StorePath, data: bytes) -> None:
-    """Write or replace a file atomically: a reader never sees half of it."""
-    if isinstance(file, RemotePath):
+    """Write or replace a file atomically: a reader never sees half of it.
+
+    A device or a pipe, such as /dev/stdout, is written to and never replaced.
+    """
+    if isinstance(file, RemotePath) or (file.exists() and not (file.is_file() or file.is_dir())):
         file.write_bytes(data)
         return
     with write_atomically(file) as part:
