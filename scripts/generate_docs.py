@@ -223,7 +223,8 @@ state is not known, the leaf is unscored.
 A database is opened read-only in the jail, with its write-ahead log or journal. A file that is no
 database, or does not have the tables of the query, fails, and so does a query with more than
 {MOST_ROWS:,} rows. A query that is not a single SELECT leaves its leaf unscored. So does one that
-takes more than {SECONDS:g} seconds, unless it is faster on the database before the first call. `rows` are compared in their order, so write `ORDER BY`.
+takes more than {SECONDS:g} seconds, unless it is faster on the database before the first call.
+`rows` are compared in their order, so write `ORDER BY`.
 """
 
 
