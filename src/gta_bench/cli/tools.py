@@ -90,10 +90,11 @@ def _list_servers(names: tuple[str, ...], *, as_json: bool) -> None:
     if as_json:
         write_json([spec.model_dump(mode="json") for spec in specs])
         return
-    for server in sorted({*names} - {*pin_servers(specs)}):
+    pins = pin_servers(specs)
+    for server in sorted({*names} - {*pins}):
         say(f"{server}: 0 tools.")
     about = {spec.name: spec.description.strip().partition("\n")[0] for spec in specs}
-    for server, pin in pin_servers(specs).items():
+    for server, pin in pins.items():
         write_rows(
             [(name, one.interface[:12], about[name][:SHOWN]) for name, one in pin.tools.items()]
         )
