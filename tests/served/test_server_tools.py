@@ -217,15 +217,15 @@ def test_changes_are_named_tool_by_tool() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["bin/own", "./bin/own"])
+@pytest.mark.parametrize("name", ["bin/own", "./bin/own", "../here/bin/own"])
 def test_a_program_by_a_relative_path_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin" / "own"
+    script = tmp_path / "here/bin/own"
+    script.parent.mkdir(parents=True)
     script.write_text(f"#!/bin/sh\nexec /usr/bin/python3 {BAD} counts\n", encoding="utf-8")
     script.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path / "here")
     server = ToolServerSettings(command=name, readable=[str(BAD)])
     assert call_once(server, tmp_path / "space", "work").text == "1"
 

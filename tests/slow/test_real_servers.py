@@ -19,6 +19,7 @@ from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.runs.verdicts import read_verdicts
 from tests.needs import needs, require_programs
+from tests.served.test_server_runs import gta
 
 pytestmark = [pytest.mark.slow, needs("bwrap")]
 NODE = ("filesystem", "everything", "memory")
@@ -215,6 +216,19 @@ def write_tasks(folder: Path, tasks: dict[str, tuple[Calls, str]] = TASKS) -> Pa
     return folder
 
 
+def write_settings(folder: Path, servers: dict[str, Any]) -> None:
+    """The same servers in gta.toml."""
+    lines = []
+    for name, server in servers.items():
+        lines.append(f"[tool_servers.{name}]")
+        plain = {key: value for key, value in server.items() if key != "env"}
+        lines += [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+        lines += [
+            f"env.{key} = {json.dumps(value)}" for key, value in server.get("env", {}).items()
+        ]
+    (folder / "gta.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def plain(name: str) -> str:
     return name.replace("-", "_")
 
@@ -286,8 +300,9 @@ def test_states_of_published_servers_decide_tasks_also_without_the_servers(
 
 
 def test_ten_tasks_over_five_published_servers_live_by_harnesses_and_replayed(
-    installed: Path, codex: str, tmp_path: Path
+    installed: Path, codex: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     data, tape = write_tasks(tmp_path / "tasks"), tmp_path / "tape"
     settings: Any = {"tool_servers": list_servers(installed)}
     live = gta_bench.run(
@@ -316,6 +331,10 @@ def test_ten_tasks_over_five_published_servers_live_by_harnesses_and_replayed(
         settings=settings,
         preflight=False,
     )
+    write_settings(tmp_path, settings["tool_servers"])
+    drifts = gta("tape", "diff", tape, "--data", data, "--json")
+    assert drifts.exit_code == 0, drifts.output
+    assert [one["change"] for one in json.loads(drifts.stdout)] == ["equal"] * 20
     installed.rename(installed.with_name("away"))
     again = gta_bench.run(
         *("workflow", tmp_path / "again"), data=data, model=scripted(), settings={}, tape=tape

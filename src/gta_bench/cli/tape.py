@@ -4,8 +4,8 @@ import asyncio
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import click
@@ -19,15 +19,21 @@ from gta_bench.cli.options import (
     load_dataset,
 )
 from gta_bench.cli.output import say, write_json, write_rows
-from gta_bench.datasets.model import AtomicDataset
+from gta_bench.confine.workspace import Workspace
+from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
+from gta_bench.records.tool_servers import describe_drift, pin_servers
 from gta_bench.redaction import find_text_secrets, protect
-from gta_bench.settings import SERVER_NAME
+from gta_bench.serving.choice import SERVER_PACKAGES
+from gta_bench.serving.tool_servers import choose_servers
+from gta_bench.settings import SERVER_NAME, Settings
 from gta_bench.tape.diff import CHANGES, CallDrift, repeat_calls
 from gta_bench.tape.reference import write_reference_tape
 from gta_bench.tape.storage import SESSION, Tape, tape_digest
 from gta_bench.tools.equipment import use_equipment
+from gta_bench.tools.offering import JoinedTools
+from gta_bench.tools.source import ToolSource
 from gta_bench.tools.toolbox import Toolbox
 
 LONGEST = 300
@@ -49,7 +55,9 @@ def from_reference_command(out: Path, folder: str | None) -> None:
 
     Next: `gta run atomic --mode end-to-end --tape OUT`.
     """
-    count = write_reference_tape(_load_atomic(folder), out)
+    dataset = load_dataset("atomic", folder)
+    assert isinstance(dataset, AtomicDataset)
+    count = write_reference_tape(dataset, out)
     say(f"{format_count(count, 'call')} in {out}, digest {tape_digest(out)[:16]}.")
 
 
@@ -92,24 +100,77 @@ def record_command(out: Path, name: str | None, command: tuple[str, ...]) -> Non
 @data_option
 @json_option
 def diff_command(tape: Path, tool: str | None, folder: str | None, as_json: bool) -> None:
-    """Repeat the calls of TAPE with the tools of this machine; exits with 1 if a reply changed."""
-    found = asyncio.run(_find_drifts(tape, _load_atomic(folder), tool))
+    """Repeat the calls of TAPE with the tools of this machine; exits with 1 if a reply changed.
+
+    Tool servers of the tape are started as gta.toml or .mcp.json say. All of a task's calls of
+    tool servers are repeated in order; a tool with another schema or description is a change.
+    """
+    found, changes = asyncio.run(_find_drifts(tape, folder, tool))
     if not found:
         raise UsageError(f"{tape} has no call{f' of {tool}' if tool else ''}.")
     if as_json:
         write_json([{**drift._asdict()} for drift in found])
     else:
         _write(found)
+    for change in changes:
+        say(f"definition: {change}")
     unchanged = all(drift.change in ("equal", "unavailable") for drift in found)
-    raise click.exceptions.Exit(0 if unchanged else 1)
+    raise click.exceptions.Exit(0 if unchanged and not changes else 1)
 
 
-async def _find_drifts(folder: Path, dataset: AtomicDataset, tool: str | None) -> list[CallDrift]:
-    async with use_equipment(command_settings()) as equipment:
-        with closing(Tape.open(folder)) as opened:
-            return [
-                drift async for drift in repeat_calls(opened, Toolbox(equipment), dataset, tool)
+async def _find_drifts(
+    tape: Path, folder: str | None, tool: str | None
+) -> tuple[list[CallDrift], list[str]]:
+    """Return each repeated call, and how the definitions of tool servers' tools changed."""
+    settings = command_settings()
+    with closing(Tape.open(tape)) as opened:
+        dataset = _load_dataset(opened, folder)
+        servers = _Servers(settings, opened)
+        async with use_equipment(settings) as equipment:
+            toolbox = Toolbox(equipment)
+            calls = repeat_calls(opened, toolbox, dataset, tool, servers.open)
+            return [drift async for drift in calls], servers.changes
+
+
+class _Servers:
+    """The tool servers of a tape as they are now."""
+
+    def __init__(self, settings: Settings, tape: Tape) -> None:
+        self._settings = settings
+        self._then = pin_servers(tape.specs.values())
+        self._changes: dict[str, None] = {}
+
+    @property
+    def changes(self) -> list[str]:
+        """How the tools of the servers that were started changed."""
+        return list(self._changes)
+
+    @asynccontextmanager
+    async def open(self, names: Collection[str], workspace: Workspace) -> AsyncIterator[ToolSource]:
+        """Start or reach these servers for one task."""
+        require_packages("A tool server", *SERVER_PACKAGES, extra="serve")
+        from gta_bench.serving.server_tools import open_server
+
+        chosen = choose_servers(self._settings, names).tool_servers
+        async with AsyncExitStack() as stack:
+            sources = [
+                await stack.enter_async_context(open_server(name, chosen[name], workspace))
+                for name in names
             ]
+            live = JoinedTools(sources)
+            now = pin_servers(live.specs().values())
+            self._changes |= dict.fromkeys(describe_drift(self._then, now))
+            yield live
+
+
+def _load_dataset(tape: Tape, folder: str | None) -> Dataset | None:
+    """Load the dataset that a tape was recorded with; a recorded session has none."""
+    name = None if tape.header is None else tape.header.dataset
+    return (
+        None
+        if name == SESSION
+        else load_dataset("workflow" if name == "workflow" else "atomic", folder)
+    )
 
 
 def _write(found: Sequence[CallDrift]) -> None:
@@ -134,9 +195,3 @@ def _write(found: Sequence[CallDrift]) -> None:
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
-
-
-def _load_atomic(folder: str | None) -> AtomicDataset:
-    dataset = load_dataset("atomic", folder)
-    assert isinstance(dataset, AtomicDataset)
-    return dataset

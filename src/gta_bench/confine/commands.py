@@ -16,16 +16,27 @@ def locate(words: Sequence[str]) -> list[str] | None:
     if "/" not in words[0] and shutil.which(words[0], path=ENVIRONMENT["PATH"]) is not None:
         return [words[0], *arguments]
     program = shutil.which(words[0])
-    return None if program is None else [str(Path(program).absolute()), *arguments]
+    return None if program is None else [_spell(Path(program)), *arguments]
 
 
 def _absolute(word: str) -> str:
     """Make a relative path absolute, because the command starts elsewhere; `run` is no path."""
-    if word.startswith(("/", "-", "{")):
-        return word
     path = Path(word)
+    if word.startswith(("-", "{")) or (path.is_absolute() and ".." not in path.parts):
+        return word
     is_path = _exists(path) and ("/" in word or (bool(path.suffix) and path.is_file()))
-    return str(path.absolute()) if is_path else word
+    return _spell(path) if is_path else word
+
+
+def _spell(path: Path) -> str:
+    """Return the absolute path; without `..`, which a cell without that folder cannot follow.
+
+    A link keeps its name, because programs look for their packages beside it.
+    """
+    whole = path.absolute()
+    if ".." not in whole.parts:
+        return str(whole)
+    return str(whole.resolve() if whole.name == ".." else whole.parent.resolve() / whole.name)
 
 
 def _exists(path: Path) -> bool:

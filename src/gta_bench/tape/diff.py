@@ -2,22 +2,28 @@
 
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, get_args
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import ToolError, ToolUnavailable
+from gta_bench.datasets.model import Dataset
+from gta_bench.errors import ToolError, ToolServerFailure, ToolUnavailable
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tape import CallLine, DoneReply, ErrorReply, TapeCall
 from gta_bench.records.tools import FILE_TYPES
-from gta_bench.tape.storage import Tape, call_text
+from gta_bench.redaction import MARK, current_redactor
+from gta_bench.tape.storage import Tape, call_text, canonical_json
 from gta_bench.tools.source import ToolSource
 
 Change = Literal["equal", "changed", "failed", "unavailable", "no input"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 FAILED = "-"
+REDACTED = MARK.partition("{")[0]
+NO_KEY = "a key in the arguments was replaced when the call was recorded"
+# Starts the tool servers of these names for one workspace.
+OpenServers = Callable[[Collection[str], Workspace], AbstractAsyncContextManager[ToolSource]]
 
 
 class CallDrift(NamedTuple):
@@ -47,31 +53,86 @@ class _Outcome(NamedTuple):
 
 
 async def repeat_calls(
-    tape: Tape, live: ToolSource, dataset: AtomicDataset, tool: str | None = None
+    tape: Tape,
+    live: ToolSource,
+    dataset: Dataset | None,
+    tool: str | None = None,
+    open_servers: OpenServers | None = None,
 ) -> AsyncIterator[CallDrift]:
-    """Repeat the first of each task's equal calls, with the files that it had."""
+    """Repeat the first of each task's equal calls, with the files that it had.
+
+    Tool servers may have a state, so a task with calls of theirs has all calls of its first
+    recorded epoch repeated in order, on servers started for it.
+    """
     for line in tape.first_calls():
-        if tool is not None and line.call.tool != tool:
+        if line.call.server or tool not in (None, line.call.tool):
             continue
         then = _recorded_outcome(line)
         with tempfile.TemporaryDirectory(prefix="gta-tape-") as folder:
             change, now = await _repeat(tape, live, dataset, line, then, Path(folder))
-        yield CallDrift(
-            task=line.call.task,
-            tool=line.call.tool,
-            call=call_text(line.call),
-            change=change,
-            version_then=then.version,
-            version_now=now.version,
-            then=then.text,
-            now=now.text,
-        )
+        yield _make_drift(line, then, change, now)
+    for unit in tape.server_units():
+        if tool is not None and all(line.call.tool != tool for line in unit):
+            continue
+        assert open_servers is not None
+        with tempfile.TemporaryDirectory(prefix="gta-tape-") as folder:
+            async for drift in _repeat_unit(tape, open_servers, dataset, unit, Path(folder)):
+                if tool in (None, drift.tool):
+                    yield drift
+
+
+def _make_drift(line: CallLine, then: "_Outcome", change: Change, now: "_Outcome") -> CallDrift:
+    return CallDrift(
+        task=line.call.task,
+        tool=line.call.tool,
+        call=call_text(line.call),
+        change=change,
+        version_then=then.version,
+        version_now=now.version,
+        then=then.text,
+        now=now.text,
+    )
+
+
+async def _repeat_unit(
+    tape: Tape,
+    open_servers: OpenServers,
+    dataset: Dataset | None,
+    unit: Sequence[CallLine],
+    folder: Path,
+) -> AsyncIterator[CallDrift]:
+    """Repeat a task's calls of tool servers, among what its other tools wrote when recorded."""
+    inputs = _list_inputs(dataset, unit[0].call.task)
+    workspace = Workspace.create(folder, inputs, follow_links=True)
+    names = {
+        served.server
+        for line in unit
+        if line.call.server and (served := tape.specs[line.call.tool].served) is not None
+    }
+    async with open_servers(sorted(names), workspace) as live:
+        for line in unit:
+            if not line.call.server:
+                _write_files(tape, workspace, line)
+                continue
+            then = _recorded_outcome(line)
+            if REDACTED in canonical_json(dict(line.call.arguments)):
+                yield _make_drift(line, then, "no input", _Outcome(False, NO_KEY))
+                continue
+            yield _make_drift(line, then, *await _call(live, workspace, line, then))
+
+
+def _write_files(tape: Tape, workspace: Workspace, line: CallLine) -> None:
+    """Write what a call of one of our tools wrote."""
+    if isinstance(line.reply, DoneReply):
+        for file in line.reply.files:
+            data = tape.artefacts.read(file.sha256)
+            workspace.write(PurePosixPath(file.path).name, data, overwrite=file.replaced)
 
 
 async def _repeat(
     tape: Tape,
     live: ToolSource,
-    dataset: AtomicDataset,
+    dataset: Dataset | None,
     line: CallLine,
     then: _Outcome,
     folder: Path,
@@ -80,6 +141,12 @@ async def _repeat(
     if workspace is None:
         missing = f"no file here has the recorded content of {', '.join(line.call.files)}"
         return "no input", _Outcome(False, missing)
+    return await _call(live, workspace, line, then)
+
+
+async def _call(
+    live: ToolSource, workspace: Workspace, line: CallLine, then: _Outcome
+) -> tuple[Change, _Outcome]:
     before = {file.path: file.sha256 for file in workspace.outputs().files}
     try:
         result = await live.call(workspace, line.call.tool, line.call.arguments)
@@ -87,12 +154,15 @@ async def _repeat(
         now = _Outcome(False, str(exc))
         same = line.reply.type == "unavailable" and then.text == now.text
         return "equal" if same else "unavailable", now
+    except ToolServerFailure as exc:
+        return "failed", _Outcome(False, str(exc))
     except ToolError as exc:
-        now = _Outcome(False, str(exc))
+        now = _Outcome(False, current_redactor().text(str(exc)))
     else:
         after = workspace.outputs().files
         written = sorted(file.sha256 for file in after if before.get(file.path) != file.sha256)
         now = _done(result, tuple(written))
+        now = now._replace(text=current_redactor().text(now.text))
     if then.ok != now.ok:
         return "failed", now
     same = (then.text, then.digests) == (now.text, now.digests)
@@ -118,15 +188,22 @@ def _done(reply: DoneReply | ToolResult, digests: tuple[str, ...]) -> _Outcome:
     return _Outcome(True, text, digests, version)
 
 
+def _list_inputs(dataset: Dataset | None, task: str) -> dict[str, Path]:
+    """Return the files that a task begins with; none outside of a dataset."""
+    found = None if dataset is None else dataset.tasks.get(task)
+    if dataset is None or found is None:
+        return {}
+    return {item.path: dataset.root / item.source for item in found.attachments}
+
+
 def _restore_files(
-    tape: Tape, dataset: AtomicDataset, call: TapeCall, folder: Path
+    tape: Tape, dataset: Dataset | None, call: TapeCall, folder: Path
 ) -> Workspace | None:
     """Create a workspace with the recorded files of a call; None if one cannot be found."""
-    task = dataset.tasks.get(call.task)
     attached = {
-        item.path: dataset.root / item.source
-        for item in (task.attachments if task else ())
-        if item.path in call.files and item.path.startswith("inputs/")
+        path: source
+        for path, source in _list_inputs(dataset, call.task).items()
+        if path in call.files and path.startswith("inputs/")
     }
     workspace = Workspace.create(folder, attached, follow_links=True)
     for path, digest in call.files.items():

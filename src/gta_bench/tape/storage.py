@@ -212,6 +212,19 @@ class Tape:
         firsts = (min(entries) for entries in self._own.values())
         return (self._line(entry) for entry in sorted(firsts, key=lambda entry: entry.start))
 
+    def server_units(self) -> Iterator[list[CallLine]]:
+        """Iterate over the tasks with calls of tool servers: all calls of the first epoch."""
+        entries: dict[tuple[str, str], list[_Entry]] = {}
+        for same in self._own.values():
+            call = self._line(same[0]).call
+            entries.setdefault((call.dataset, call.task), []).extend(same)
+        for found in entries.values():
+            first = min(entry.epoch for entry in found)
+            ordered = sorted(found, key=lambda entry: entry.start)
+            lines = [self._line(entry) for entry in ordered if entry.epoch == first]
+            if any(line.call.server for line in lines):
+                yield lines
+
     def _line(self, entry: _Entry) -> CallLine:
         return CallLine.model_validate_json(self._data(entry))
 
