@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,10 @@ def test_a_made_file_is_compared_by_content_and_given_to_the_calls_that_used_it(
         return workspace.write("plot.png", JPEG).path
 
     changed = again(tape, data, other)
-    assert [(drift.change, drift.now) for drift in changed] == [("changed", "[image]")] * 2
+    assert [drift.change for drift in changed] == ["changed"] * 2
+    digest = sha256(JPEG).hexdigest()[:12]
+    assert {drift.now for drift in changed} == {f"[image]\n[files: {digest}]"}
+    assert len({drift.then for drift in changed}) == 2
 
 
 def test_a_call_whose_file_is_not_here_is_not_made(tmp_path: Path, data: Path) -> None:

@@ -89,9 +89,17 @@ def _make_drift(line: CallLine, then: "_Outcome", change: Change, now: "_Outcome
         change=change,
         version_then=then.version,
         version_now=now.version,
-        then=then.text,
-        now=now.text,
+        then=_with_files(then, now),
+        now=_with_files(now, then),
     )
+
+
+def _with_files(one: "_Outcome", other: "_Outcome") -> str:
+    """Return the text of an outcome; with digests of its files where only these differ."""
+    if one.text != other.text or one.digests == other.digests:
+        return one.text
+    files = ", ".join(digest[:12] for digest in one.digests) or "none"
+    return f"{one.text}\n[files: {files}]"
 
 
 async def _repeat_unit(
