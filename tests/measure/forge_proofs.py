@@ -12,8 +12,10 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 from unittest.mock import patch
@@ -29,8 +31,11 @@ from gta_bench.confine.process import EndedProcess
 from gta_bench.confine.walls import Job, find_places
 from gta_bench.content.libreoffice import convert_all
 from gta_bench.content.office import normalize_package
+from gta_bench.content.xlsx import change_cells
+from gta_bench.errors import ToolError
 from gta_bench.forge.draft import TaskDraft, TaskFamily
 from gta_bench.forge.writing import Order, list_files, make_task, name_task, write_draft
+from gta_bench.records.checks import XlsxCell
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.workflow import WorkflowTask
@@ -102,6 +107,10 @@ def _become_snippet(job: Job, files: Mapping[str, Path]) -> None:
         os._exit(99)
 
 
+# Workbooks with other numbers in some cells, by the workbook and these numbers.
+_Changed = dict[tuple[bytes, tuple[tuple[str, float], ...]], bytes]
+
+
 class ProvenTask(NamedTuple):
     """What was found about a task; `problems` is empty if everything is as the forge says."""
 
@@ -162,13 +171,18 @@ async def prove_group(
     """Check every work of some tasks, and compare what fails with what the forge says."""
     with tempfile.TemporaryDirectory() as name:
         stored = [_store(forged, Path(name)) for forged in group]
-        books = {book for one in stored for book in _list_books(one)}
-        start = cpu_seconds()
-        computed = await _compute(sorted(books), equipment.need_jail())
-        share = (cpu_seconds() - start) / max(1, len(books))
-        for one in stored:
-            own = share * len({*_list_books(one)})
-            yield await _prove(one, equipment, computed, own)
+        jail, start = equipment.need_jail(), cpu_seconds()
+        books = [{*_list_books(one)} for one in stored]
+        changed = [
+            await _change_books(one, own, jail) for one, own in zip(stored, books, strict=True)
+        ]
+        wanted = {book for own in books for book in own}
+        wanted |= {book for own in changed for book in own.values()}
+        computed = await _compute(sorted(wanted), jail)
+        share = (cpu_seconds() - start) / max(1, len(wanted))
+        for one, own, other in zip(stored, books, changed, strict=True):
+            spent = share * (len(own) + len(other))
+            yield await _prove(one, equipment, computed, other, spent)
 
 
 def _store(forged: ForgedDraft, place: Path) -> StoredWorks:
@@ -187,6 +201,19 @@ def _list_books(stored: StoredWorks) -> Iterator[bytes]:
                     yield stored.store.read(file.digest)
 
 
+async def _change_books(stored: StoredWorks, books: set[bytes], jail: Jail) -> _Changed:
+    """Return these workbooks with every change of numbers that checks of the task make."""
+    checks = [check for leaf in stored.authored.task.leaves() for check in leaf.checks]
+    changes = [check.change for check in checks if isinstance(check, XlsxCell) and check.change]
+    made: _Changed = {}
+    for book, change in product(books, changes):
+        with suppress(ToolError):  # a wrong work without that sheet
+            key = book, tuple(sorted(change.items()))
+            if key not in made:
+                made[key] = await change_cells(book, jail, change)
+    return made
+
+
 async def _compute(books: Sequence[bytes], jail: Jail) -> dict[bytes, bytes]:
     """Let LibreOffice compute workbooks in one process."""
     clean = {f"{number}.xlsx": normalize_package(one) or one for number, one in enumerate(books)}
@@ -195,9 +222,17 @@ async def _compute(books: Sequence[bytes], jail: Jail) -> dict[bytes, bytes]:
 
 
 async def _prove(
-    stored: StoredWorks, equipment: Equipment, computed: Mapping[bytes, bytes], spent: float
+    stored: StoredWorks,
+    equipment: Equipment,
+    computed: Mapping[bytes, bytes],
+    changed: _Changed,
+    spent: float,
 ) -> ProvenTask:
     forged, start = stored.forged, cpu_seconds()
+
+    async def change(data: bytes, jail: Jail, cells: Mapping[str, float]) -> bytes:
+        key = data, tuple(sorted(cells.items()))
+        return changed[key] if key in changed else await change_cells(data, jail, cells)
 
     async def convert(jail: Jail, name: str, data: bytes, *, to: str) -> bytes:
         return computed[data]
@@ -206,6 +241,7 @@ async def _prove(
     with (
         patch.object(delivery, "normalize_package", lambda data: data),
         patch.object(delivery, "convert", convert),
+        patch.object(delivery, "change_cells", change),
     ):
         scores = {
             unit.task.id: await _score(unit, stored.store, equipment) for unit in stored.units
