@@ -75,10 +75,10 @@ class IntervalPlot(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of a bar: a cause or an outcome, its count and its positions."""
+    """A part of a bar: a cause or an outcome, how often it occurs, and its positions."""
 
     name: str
-    count: int
+    number: int
     start: float
     end: float
 
@@ -99,7 +99,7 @@ class CauseCard(NamedTuple):
     """A cause with its count, as a link; `cause` is what the link filters."""
 
     cause: FailureCause
-    count: int
+    number: int
     about: str
     example: str
     href: str
@@ -114,7 +114,7 @@ class CauseCount(NamedTuple):
     """How often a cause occurs in a task."""
 
     cause: str
-    count: int
+    number: int
 
     @property
     def css(self) -> str:
