@@ -146,7 +146,7 @@ def steps(finding: RunFinding, worst: Loss | None = None, **changes: Any) -> lis
 
 
 def test_the_next_steps_begin_with_what_the_result_depends_on() -> None:
-    worst = Loss("7", 2, "cp1", 0.5, ("wrong content",))
+    worst = Loss("7", 2, "cp1: a title", 0.5, ("wrong content",))
     broken = FailureCount(cause="infrastructure", failures=3, tasks=1)
     found = steps(RunFinding("workflow", score(50), 6, 10, leaves(LOST, WRONG, broken)), worst)
     assert [one.command for one in found] == [
@@ -156,7 +156,7 @@ def test_the_next_steps_begin_with_what_the_result_depends_on() -> None:
     ]
     assert (found[2].task, found[2].epoch) == ("7", 2)
     assert found[2].text == (
-        "Fixing it alone would gain 0.50 points of Root score (wrong content)."
+        "Fixing its leaf “cp1: a title” alone would gain 0.50 points of Root score (wrong content)."
     )
     (first,) = steps(RunFinding("workflow", None, 3, 10, None))
     assert first.command == "gta score runs/a --judge MODEL"

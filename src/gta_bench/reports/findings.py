@@ -15,6 +15,7 @@ from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Estimate, pair_tasks
 from gta_bench.reports.gains import Loss
+from gta_bench.reports.tables import line
 from gta_bench.statistics.pooled import compute_difference
 from gta_bench.statistics.proportions import holm
 
@@ -295,9 +296,10 @@ def _suggest(
         )
     if worst is not None:
         causes = f" ({', '.join(worst.causes)})" if worst.causes else ""
+        what = f"its leaf “{line(worst.what, 60)}”" if finding.mode == "workflow" else "it"
         yield NextStep(
             f"Read task {worst.task} first",
-            f"Fixing it alone would gain {worst.gain:.2f} points of {gain}{causes}.",
+            f"Fixing {what} alone would gain {worst.gain:.2f} points of {gain}{causes}.",
             task=worst.task,
             epoch=worst.epoch,
         )
