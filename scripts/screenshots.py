@@ -18,10 +18,10 @@ DOCS = Path(__file__).parent.parent / "docs"
 PICTURES = DOCS / "pictures"
 # Width and height in pixels, so that each ends between two parts of its page.
 SIZES = {
-    "report": (1280, 738),
+    "report": (1280, 532),
     "site": (1280, 640),
     "preview": (1280, 1460),
-    "own-tasks-report": (1280, 738),
+    "own-tasks-report": (1280, 508),
 }
 COLORS = 128  # what such a page needs; a third of the bytes
 
