@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gta_bench.metrics import table
-from gta_bench.packages import require_packages
 from gta_bench.records.failures import FailureCause
 from gta_bench.reports.findings import FAULTLESS, PASSED, UNSCORED, pair_runs
 from gta_bench.web.boards import TITLES, per_task
@@ -59,7 +58,6 @@ class PaperFigure(NamedTuple):
 
 def write_figures(runs: Sequence[RunMaterial], folder: Path) -> list[Path]:
     """Write every figure that the runs have numbers for, and return the files."""
-    require_packages("A figure", "matplotlib", "scipy", extra="report,tools")
     folder.mkdir(parents=True, exist_ok=True)
     return [file for figure in list_figures(runs) for file in _write(figure, folder)]
 

@@ -47,7 +47,8 @@ def write_report_page(
 
 def write_paper_figures(runs: Sequence[StorePath], folder: Path) -> list[Path]:
     """Write figures of the runs for a paper, and return the files."""
-    require_packages("A figure", "matplotlib", "scipy", extra="report,tools")
+    require_packages("A figure", "scipy", extra="report")
+    require_packages("A figure", "matplotlib", extra="tools")
     from gta_bench.web.figures import write_figures
 
     return write_figures(_read_materials(runs), folder)
