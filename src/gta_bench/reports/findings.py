@@ -196,7 +196,7 @@ class Contender(NamedTuple):
 
 
 def state_comparison(runs: Sequence[Contender]) -> str:
-    """Say which run is best, and from which others it can be told apart on the common tasks.
+    """Say which run is best, and from which others it can be distinguished on the common tasks.
 
     Each task counts once; the tests of the best run against the others are corrected for their
     number.
@@ -213,7 +213,9 @@ def state_comparison(runs: Sequence[Contender]) -> str:
     if behind:
         parts.append(f"It is ahead of {_list(behind)}, task by task.")
     if tied:
-        parts.append(f"It cannot be told apart from {_list(tied)}; that does not make them equal.")
+        parts.append(
+            f"It cannot be distinguished from {_list(tied)}; that does not make them equal."
+        )
     if unlike:
         parts.append(f"{_list(unlike)} cannot be compared with it: other tasks, judges or scoring.")
     return " ".join(parts)
