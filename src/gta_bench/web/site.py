@@ -20,7 +20,9 @@ from gta_bench.records.statistics import Interval
 from gta_bench.web.pages import read_asset, read_style, render
 
 
-def build_site(entries: Sequence[Entry], folder: Path) -> list[Path]:
+def build_site(
+    entries: Sequence[Entry], folder: Path, *, submit_to: str | None = None
+) -> list[Path]:
     """Write every page into the folder and return the written files."""
     tables = build_tables(entries)
     folder.mkdir(parents=True, exist_ok=True)
