@@ -14,7 +14,6 @@ from shutil import copytree
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
-from zipfile import is_zipfile
 
 import click
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -41,7 +40,12 @@ from gta_bench.leaderboard.bundle import (
     sign_bundle,
 )
 from gta_bench.leaderboard.checks import LOOPS, read_judge_records
-from gta_bench.leaderboard.entries import raise_tiers, read_entries, read_published_entries
+from gta_bench.leaderboard.entries import (
+    is_bundle,
+    raise_tiers,
+    read_entries,
+    read_published_entries,
+)
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, build_entry
 from gta_bench.leaderboard.verification import (
     Checked,
@@ -238,7 +242,7 @@ def _find_taken(entry: Entry, known: Sequence[Entry]) -> Iterator[BundleFinding]
 def _read_accepted(board: Path) -> Iterator[Entry]:
     """Yield the entries of a board's folder; its bundles were checked when they were accepted."""
     for file in list_submissions([board]):
-        if not is_zipfile(file):
+        if not is_bundle(file):
             yield from read_entries([file])
             continue
         with TemporaryDirectory() as folder:
@@ -263,7 +267,7 @@ def read_submissions(
     """Read entries and check bundles again; raise UsageError if one of them is rejected."""
     found: list[Entry] = []
     for file in list_submissions(paths):
-        if not is_zipfile(file):
+        if not is_bundle(file):
             found += read_entries([file])
             continue
         with TemporaryDirectory() as folder:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import is_zipfile
 
 import click
 
@@ -22,6 +21,7 @@ from gta_bench.errors import UsageError, format_count
 from gta_bench.leaderboard.entries import (
     check_entry,
     check_unique_ids,
+    is_bundle,
     read_entries,
     read_published_entries,
 )
@@ -102,7 +102,7 @@ def check(
     FILES, the published rows are checked. The scores of a bundle are computed again from its logs
     and verdicts, with the dataset that --data names.
     """
-    bundles = [file for file in files if is_zipfile(file)]
+    bundles = [file for file in files if is_bundle(file)]
     others = [file for file in files if file not in bundles]
     refused: tuple[BundleFinding, ...] = ()
     submitted: tuple[Entry, ...] = ()

@@ -31,6 +31,11 @@ EPSILON: Final = 1e-9
 ROUNDED: Final = 0.01
 
 
+def is_bundle(path: Path) -> bool:
+    """Return whether a file is a bundle, by its name or its content."""
+    return path.suffix == ".zip" or is_zipfile(path)
+
+
 def read_published_entries() -> tuple[Entry, ...]:
     """Return every row that the authors of GTA have published."""
     folder = files("gta_bench.leaderboard") / "published"
@@ -67,7 +72,7 @@ def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def _read(path: Path) -> tuple[Entry, ...]:
-    if is_zipfile(path):
+    if is_bundle(path):
         raise UsageError(
             f"{path} is a bundle, which is needed as an entry here. Extract it with "
             f"`unzip {path} entry.json`."
