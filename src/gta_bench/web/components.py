@@ -14,8 +14,7 @@ from gta_bench.records.failures import FailureCause
 BadgeKind = Literal["", "warn", "good", "bad", "none", "acc"]
 # Filled circle: this run, or a reproduced one. Hollow circle: published. Diamond: self-reported.
 PlotMark = Literal["own", "published", "reported"]
-TICKS: Final = 4
-# Ends of an axis; a fourth of each is a short number.
+# Ends of an axis; half of each is a short number.
 ENDS: Final = (1, 2, 4, 6, 8, 10)
 
 
@@ -136,6 +135,7 @@ class TaskRow(NamedTuple):
     causes: tuple[CauseCount, ...]
     work: str
     work_small: str = ""
+    order: float = 0.0
 
 
 def cause_class(name: str) -> str:
@@ -144,13 +144,18 @@ def cause_class(name: str) -> str:
 
 
 def plot_intervals(
-    points: Sequence[PlotPoint], *, top: float = 100, unit: str = " %"
+    points: Sequence[PlotPoint],
+    *,
+    end: float | None = None,
+    top: float = 100,
+    unit: str = " %",
 ) -> IntervalPlot:
-    """Place points on an axis from zero to a short number that none of them exceeds.
+    """Place points on an axis from zero to `end`, or to a short number that none of them exceeds.
 
     `top` is the largest value of the metric; the last tick has the unit.
     """
-    end = plot_end(max((max(one.high, one.value) for one in points), default=top), top=top)
+    if end is None:
+        end = plot_end(max((max(one.high, one.value) for one in points), default=top), top=top)
     rows = tuple(
         PlotRow(one, *(_place(value, end) for value in (one.value, one.low, one.high)))
         for one in points
@@ -171,12 +176,13 @@ def plot_end(highest: float, *, top: float = 100) -> float:
 
 
 def plot_ticks(end: float, *, unit: str = " %") -> tuple[PlotTick, ...]:
-    """Return five ticks from zero to `end`."""
-    labels = [f"{end * part / TICKS:g}" for part in range(TICKS + 1)]
+    """Return five ticks from zero to `end`; the first, the middle and the last have labels."""
     return (
-        PlotTick(0, labels[0], "start"),
-        *(PlotTick(100 * part / TICKS, labels[part], "middle") for part in range(1, TICKS)),
-        PlotTick(100, f"{labels[-1]}{unit}", "end"),
+        PlotTick(0, "0", "start"),
+        PlotTick(25, "", "middle"),
+        PlotTick(50, f"{end / 2:g}", "middle"),
+        PlotTick(75, "", "middle"),
+        PlotTick(100, f"{end:g}{unit}", "end"),
     )
 
 
