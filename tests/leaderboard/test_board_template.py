@@ -130,7 +130,14 @@ def dataset(folder: Path) -> Path:
 def honest(folder: Path, dataset: Path) -> Path:
     """A bundle of all tasks, of which every tenth fails, as its submitter makes it."""
     run, out = workflow_run(dataset, folder / "run"), folder / "honest.zip"
-    options = ["--data", dataset, "--key", folder / "key.pem", "--system", "My <agent> @all"]
+    options: list[str | Path] = [
+        "--data",
+        dataset,
+        "--key",
+        folder / "key.pem",
+        "--system",
+        "My <agent> @all",
+    ]
     result = gta("leaderboard", "submit", run, "--out", out, *options)
     assert result.exit_code == 0, result.output
     return out

@@ -218,10 +218,10 @@ def check_bundles(
     for file in files:
         with TemporaryDirectory() as folder:
             checked = _check(file, Path(folder), data, settings)
-        if checked.entry is not None:
-            taken = tuple(_find_taken(checked.entry, known))
+        if (entry := checked.entry) is not None:
+            taken = _find_taken(entry, known)
             checked = checked._replace(findings=(*checked.findings, *taken))
-            known.append(checked.entry)
+            known.append(entry)
         found.append(checked)
         if not quiet:
             _write_checked(file, checked)

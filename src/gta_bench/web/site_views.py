@@ -80,7 +80,7 @@ class BoardPlot(NamedTuple):
     page: str
     release: str
     metric: str
-    count: str
+    systems: str
     shown: str
     finding: str
     groups: tuple[TieGroup, ...]
