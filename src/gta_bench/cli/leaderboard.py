@@ -197,9 +197,9 @@ def _write_comment(file: Path, bundles: Sequence[Path], checked: "Sequence[Check
 
     reports = []
     for bundle, one in zip(bundles, checked, strict=True):
-        problems = [(finding.check, finding.message) for finding in one.findings]
+        problems: list[tuple[str, str]] = [(own.check, own.message) for own in one.findings]
         if one.entry is not None:
-            problems += [(finding.check, finding.message) for finding in check_entry(one.entry)]
+            problems += [(own.check, own.message) for own in check_entry(one.entry)]
         reports.append(SubmissionReport(bundle.name, one.entry, one.signer, tuple(problems)))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(format_submissions(reports), encoding="utf-8")

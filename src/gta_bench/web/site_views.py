@@ -1,5 +1,6 @@
 """What the pages of the leaderboard's site show, computed from its tables; templates fill it in."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -29,6 +30,8 @@ from gta_bench.web.components import (
 )
 from gta_bench.web.pages import DASH
 
+# Axes end at a multiple of this.
+STEP: Final = 10
 # How many neighbors above and below a system its page shows.
 AROUND: Final = 2
 TIERS: Final[Mapping[Tier, str]] = {
@@ -247,7 +250,8 @@ def _place(table: BoardTable, rows: Sequence[Row]) -> IntervalPlot:
         points.append(
             PlotPoint(row.entry.system, row.headline.value, *ends, row.headline.text, small)
         )
-    plotted = plot_intervals(points)
+    highest = max(point.high for point in points)
+    plotted = plot_intervals(points, end=min(100, STEP * math.ceil(highest / STEP)))
     wanted = {row.entry.id for row in rows}
     kept = [
         place for row, place in zip(table.rows, plotted.rows, strict=True) if row.entry.id in wanted
