@@ -74,8 +74,8 @@ def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 def _read(path: Path) -> tuple[Entry, ...]:
     if is_bundle(path):
         raise UsageError(
-            f"{path} is a bundle, which is needed as an entry here. Extract it with "
-            f"`unzip {path} entry.json`."
+            f"{path} is a bundle, not an entry. Check it with `gta leaderboard check {path}`, or "
+            f"extract its entry with `unzip {path} entry.json`."
         )
     raw = path.read_bytes()
     try:
