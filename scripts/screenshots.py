@@ -19,7 +19,7 @@ PICTURES = DOCS / "pictures"
 # Width and height in pixels, so that each ends between two parts of its page.
 SIZES = {
     "report": (1280, 532),
-    "site": (1280, 640),
+    "site": (1280, 1545),
     "preview": (1280, 1460),
     "own-tasks-report": (1280, 508),
 }

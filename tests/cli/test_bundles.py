@@ -122,6 +122,10 @@ def test_a_tampered_bundle_is_refused(
             lambda root: rewrite(root / "entry.json", scores={"ans_acc": {"value": 99.5}}),
             "scores: AnsAcc is 99.50 in the entry and",
         ),
+        (
+            lambda root: rewrite(root / "entry.json", by_task={"0": 1.0}),
+            "scores: `by_task` of the entry does not follow from the logs",
+        ),
         (lambda root: rewrite(root / "entry.json", judge="me"), "entry: `judge` of the entry"),
         (lambda root: rewrite(root / "entry.json", model="m"), "entry: `model` of the entry"),
         (

@@ -8,10 +8,11 @@ from gta_bench.errors import UsageError
 from gta_bench.leaderboard.entries import (
     check_entry,
     check_unique_ids,
+    raise_tiers,
     read_entries,
     read_published_entries,
 )
-from gta_bench.records.leaderboard import Board, Entry
+from gta_bench.records.leaderboard import Board, Entry, Score
 
 CSV: dict[Board, str] = {
     "atomic": "leaderboard_atomic.csv",
@@ -113,5 +114,28 @@ def test_a_bundle_in_place_of_an_entry_is_told_what_to_do(tmp_path: Path) -> Non
     file = tmp_path / "mine.zip"
     with ZipFile(file, "w") as archive:
         archive.writestr("entry.json", "{}")
-    with pytest.raises(UsageError, match=r"mine\.zip is a bundle\. Check it with"):
+    with pytest.raises(UsageError, match=r"mine\.zip is a bundle, not an entry\. Check it with"):
         read_entries([file])
+
+
+def test_results_by_task_have_the_mean_that_the_entry_states() -> None:
+    model = next(one for one in read_published_entries() if one.board == "workflow")
+    score = Score(value=25, k=33, n=132)
+    passed = {str(task): float(task < 33) for task in range(132)}
+    honest = model.model_copy(update={"scores": {"root_sr": score}, "by_task": passed})
+    assert check_entry(honest) == ()
+    better = honest.model_copy(update={"by_task": {**passed, "33": 1.0}})
+    (finding,) = check_entry(better)
+    assert finding.message == "Root SR 25.00 is not 25.76, the mean of the results by task"
+
+
+def test_a_verified_entry_replaces_that_of_its_bundle_only() -> None:
+    bundle = read_published_entries()[0].model_copy(
+        update={"id": "mine", "status": "self-reported", "run_digest": "ab"}
+    )
+    verified = bundle.model_copy(update={"status": "reproduced"})
+    other = verified.model_copy(update={"run_digest": "cd"})
+    assert raise_tiers([bundle, verified]) == (verified,)
+    assert raise_tiers([bundle, other]) == (bundle, other)
+    with pytest.raises(UsageError, match="Two entries have the id 'mine'"):
+        check_unique_ids(raise_tiers([bundle, other]))

@@ -123,3 +123,26 @@ def test_history_finds_systems_under_both_spellings(made: tuple[BoardTable, ...]
     assert by_name["Claude-3-Opus"] == ["2024-07", "2026-04"]
     assert len(by_name) == 9
     assert all(career.unchanged for career in found)
+
+
+@pytest.mark.parametrize(
+    ("run_in", "joins"),
+    [
+        ("2026-11", "2026-04"),
+        ("2026-04", "2026-04"),
+        ("2025-12", "2025-03"),
+        ("2023-01", "2024-07"),
+    ],
+)
+def test_a_submission_joins_the_release_that_was_the_newest_when_it_was_run(
+    run_in: str, joins: str
+) -> None:
+    published = [one for one in read_published_entries() if one.board == "atomic"]
+    mine = published[0].model_copy(
+        update={"id": "mine", "release": run_in, "status": "self-reported"}
+    )
+    tables = build_tables([*published, mine])
+    assert [table.release for table in tables] == ["2026-04", "2026-02", "2025-03", "2024-07"]
+    (home,) = (table for table in tables if "mine" in {row.entry.id for row in table.rows})
+    assert home.release == joins
+    assert sum(len(table.rows) for table in tables) == len(published) + 1

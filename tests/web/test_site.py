@@ -6,7 +6,8 @@ import pytest
 
 from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.records.leaderboard import Costs, Entry, Score
-from gta_bench.web.site import build_site, p_text, points_text, span_text
+from gta_bench.web.site import build_site
+from gta_bench.web.site_views import p_text, points_text, span_text
 
 DASH = "\N{EN DASH}"
 HOSTILE = '<script>alert("1")</script>&'
@@ -50,7 +51,9 @@ def read(site: Path, page: str) -> str:
 
 
 def test_pages_are_complete_without_javascript(site: Path) -> None:
-    assert {file.name for file in site.iterdir()} == {
+    names = {file.name for file in site.iterdir()}
+    assert len([name for name in names if name.startswith("system-")]) == 42
+    assert {name for name in names if not name.startswith("system-")} == {
         "index.html",
         "workflow.html",
         "harnesses.html",
@@ -59,14 +62,15 @@ def test_pages_are_complete_without_javascript(site: Path) -> None:
         "history.html",
         "style.css",
         "site.js",
+        "data.js",
     }
     said = read(site, "workflow.html")
-    assert "The first 8 of 13 systems cannot be told apart by Root SR." in said
+    assert "The first 8 of 13 systems cannot be told apart." in said
     assert "Group 1: 8 systems that cannot be told apart from Gemini-2.5-Pro" in said
     assert "14.39 9.4 to 21.4" in said
     pairs = read(site, "compare.html")
     assert re.search(
-        r"Gemini-2.5-Pro Kimi-K2 \+6.1 .1.7 to \+13.9 0.121 1.000 cannot be told apart", pairs
+        r"Gemini-2.5-Pro Kimi-K2 \+6.1 .1.7 to \+13.9 0.121 1.000 unpaired cannot be told", pairs
     )
     assert "GPT-4o 2024-07: 41.52, 2025-03: 41.52, 2026-04: 41.52" in read(site, "history.html")
 
@@ -76,15 +80,19 @@ def test_what_the_check_found_stands_at_the_row_and_on_the_first_page(site: Path
     assert fact in read(site, "index.html")
     assert "5 of 65 rows" in read(site, "index.html")
     html = (site / "atomic.html").read_text(encoding="utf-8")
-    row = re.search(r'data-value="yi-34b-chat".*?</tr>', html, re.DOTALL)
+    row = re.search(r'<th[^>]*data-value="yi-34b-chat".*?</tr>', html, re.DOTALL)
     assert row is not None
     assert fact in row.group()
     assert html.count("inconsistent:") == 5
+    assert f"A number cannot be right. {fact}" in read(site, "system-yi-34b-chat.html")
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for file in site.iterdir():
         content = file.read_text(encoding="utf-8")
+        # Readers may follow links; a browser loads nothing by itself.
+        content = re.sub(r'<a( class="button")? href="https://[^"]*">', "<a>", content)
+        content = content.replace('"http://www.w3.org/2000/svg"', "")
         assert not re.search(r"https?://|@import|url\(|fetch\(|//[a-z]+\.", content), file.name
         for target in re.findall(r'(?:href|src)="([^"#]+)', content):
             assert target == "data:," or (site / target).is_file(), target
@@ -103,6 +111,7 @@ def test_every_page_runs_the_scripts_and_styles_of_the_site_alone(site: Path) ->
 def test_links_into_pages_find_their_place(site: Path) -> None:
     for page in site.glob("*.html"):
         links = re.findall(r'href="([a-z]+\.html)#([^"+]+)"', page.read_text(encoding="utf-8"))
+        links += [(page.name, place) for place in re.findall(r'href="#([^"]+)"', page.read_text())]
         for target, place in links:
             assert f'id="{place}"' in (site / target).read_text(encoding="utf-8")
 
@@ -127,13 +136,15 @@ def test_a_board_of_one_system_stands_alone(tmp_path: Path) -> None:
     said = read(tmp_path, "harnesses.html")
     assert "differs significantly from all others" not in said
     assert "compare" not in said.partition("2026-04")[2]
+    assert "Only one system." in said
     assert "GTA-Workflow, models" not in read(tmp_path, "index.html")
 
 
 def test_costs_that_nobody_said_are_gaps(tmp_path: Path) -> None:
     scores = {"root_sr": Score(value=50, k=15, n=30)}
     build_site([own(), own(id="other", system="Other", costs=Costs(), scores=scores)], tmp_path)
-    row = re.search(r"<th[^>]*>Other.*?</tr>", (tmp_path / "harnesses.html").read_text(), re.DOTALL)
+    html = (tmp_path / "harnesses.html").read_text(encoding="utf-8")
+    row = re.search(r"<th[^>]*><a[^>]*>Other</a>.*?</tr>", html, re.DOTALL)
     assert row is not None
     assert row.group().count(DASH) == 5
 
@@ -143,3 +154,67 @@ def test_numbers_are_written_for_people() -> None:
     assert points_text(0.1) == "+10.0"
     assert (p_text(0.0004), p_text(0.0312)) == ("< 0.001", "0.031")
     assert span_text(None) == ""
+
+
+def submitted(**changes: object) -> Entry:
+    model = next(one for one in read_published_entries() if one.board == "workflow")
+    return model.model_copy(
+        update={
+            "id": "2026-11/workflow/mine",
+            "release": "2026-11",
+            "system": "My agent",
+            "scoring": "strict",
+            "status": "self-reported",
+            "marks": ("open network",),
+            "source": "submitted bundle",
+            "notes": (),
+            "scores": {"root_sr": Score(value=13.64, k=18, n=132), "root_score": Score(value=4)},
+            **changes,
+        }
+    )
+
+
+def test_a_submission_stands_beside_the_published_rows_of_the_front_page(tmp_path: Path) -> None:
+    """One submission opened a release of its own and emptied the front page (D10)."""
+    build_site([*read_published_entries(), submitted()], tmp_path, submit_to="https://board.test/x")
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert html.count('<li class="interval ') == 66
+    assert len(re.findall('<details class="panel release"', html)) == 6
+    front = read(tmp_path, "index.html")
+    assert "My agent self-reported · 2026-11 · strict scoring · open network" in front
+    assert "2026-11 GTA-Workflow, models: My agent joins the plot of 2026-04" in front
+    assert "65 published results · 1 submitted result" in front
+    assert "Submitted rows are scored by the strict rules" in front
+    assert 'folder <code>submissions</code> of <a href="https://board.test/x">' in html
+    mine = re.search(r'<li class="interval self-reported".*?</li>', html, re.DOTALL)
+    assert mine is not None and 'd="M0-6 6 0 0 6-6 0Z"' in mine.group(), "a diamond"
+    own = read(tmp_path, "system-my-agent.html")
+    assert "The interval of Root score is unknown" in own
+    assert "Root SR 13.64 8.8 to 20.5" in own
+
+
+def test_two_submissions_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
+    tasks = [str(number) for number in range(132)]
+    one = submitted(by_task={task: float(int(task) < 18) for task in tasks})
+    two = submitted(
+        id="2026-11/workflow/two",
+        system="Other agent",
+        scores={"root_sr": Score(value=6.06, k=8, n=132)},
+        by_task={task: float(int(task) < 8) for task in tasks},
+    )
+    build_site([one, two], tmp_path)
+    pairs = read(tmp_path, "compare.html")
+    # Ten tasks differ, all in one direction: McNemar's exact test gives 2 / 2**10.
+    assert "My agent Other agent +7.6 +4.1 to +13.5 0.002 0.002 paired told apart" in pairs
+
+
+def test_the_site_is_small(site: Path) -> None:
+    assert sum(file.stat().st_size for file in site.iterdir()) < 1_000_000
+
+
+def test_names_without_latin_letters_have_pages_of_their_own(tmp_path: Path) -> None:
+    names = ("\u901a\u7528", "\u5de5\u5177", "A.b", "a\N{LATIN SMALL LETTER SHARP S}b")
+    build_site([own(id=f"n{at}", system=name) for at, name in enumerate(names)], tmp_path)
+    pages = [read(tmp_path, file.name) for file in sorted(tmp_path.glob("system-*.html"))]
+    assert len(pages) == 4
+    assert all(any(f"System {name} 1 result" in page for page in pages) for name in names)

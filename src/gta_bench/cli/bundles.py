@@ -33,12 +33,19 @@ from gta_bench.leaderboard.bundle import (
     gather,
     list_bundle_files,
     make_key,
+    open_bundle,
     pack_bundle,
     read_key,
     run_digest,
     sign_bundle,
 )
 from gta_bench.leaderboard.checks import LOOPS, read_judge_records
+from gta_bench.leaderboard.entries import (
+    is_bundle,
+    raise_tiers,
+    read_entries,
+    read_published_entries,
+)
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, build_entry
 from gta_bench.leaderboard.verification import (
     Checked,
@@ -198,20 +205,81 @@ def _reject_findings(findings: Sequence[BundleFinding]) -> None:
 
 
 def check_bundles(
-    files: Sequence[Path], data: str | None, settings: Settings, *, quiet: bool
-) -> tuple[tuple[BundleFinding, ...], tuple[Entry, ...]]:
-    """Return the findings of the bundles, and the entries of those that could be read."""
-    findings: list[BundleFinding] = []
-    entries = []
+    files: Sequence[Path],
+    data: str | None,
+    settings: Settings,
+    *,
+    quiet: bool,
+    board: Path | None = None,
+) -> tuple[Checked, ...]:
+    """Check each bundle; `board` is a folder with entries and bundles that are accepted already."""
+    known = [] if board is None else [*read_published_entries(), *_read_accepted(board)]
+    found = []
     for file in files:
         with TemporaryDirectory() as folder:
             checked = _check(file, Path(folder), data, settings)
-        findings += checked.findings
-        if checked.entry is not None:
-            entries.append(checked.entry)
+        if (entry := checked.entry) is not None:
+            taken = _find_taken(entry, known)
+            checked = checked._replace(findings=(*checked.findings, *taken))
+            known.append(entry)
+        found.append(checked)
         if not quiet:
             _write_checked(file, checked)
-    return tuple(findings), tuple(entries)
+    return tuple(found)
+
+
+def _find_taken(entry: Entry, known: Sequence[Entry]) -> Iterator[BundleFinding]:
+    """Yield why the entry cannot stand beside the others: its id or its run is there already."""
+    for other in known:
+        if other.id == entry.id:
+            message = f"the board already has {entry.id}; submit it with another --system"
+            yield BundleFinding(check="entry", message=message)
+        elif other.run_digest is not None and other.run_digest == entry.run_digest:
+            message = f"the board already has this run as {other.id}"
+            yield BundleFinding(check="entry", message=message)
+
+
+def _read_accepted(board: Path) -> Iterator[Entry]:
+    """Yield the entries of a board's folder; its bundles were checked when they were accepted."""
+    for file in list_submissions([board]):
+        if not is_bundle(file):
+            yield from read_entries([file])
+            continue
+        with TemporaryDirectory() as folder:
+            try:
+                yield open_bundle(file, Path(folder)).entry
+            except Refused as exc:
+                raise UsageError(f"{file} is on the board but broken ({exc}). Remove it.") from exc
+
+
+def list_submissions(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, and all bundles and entries in the folders."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.iterdir()) if path.is_dir() else [path]
+        found += [one for one in inside if path == one or one.suffix in (".zip", ".json")]
+    return found
+
+
+def read_submissions(
+    paths: Sequence[Path], data: str | None, settings: Settings
+) -> tuple[Entry, ...]:
+    """Read entries and check bundles again; raise UsageError if one of them is rejected."""
+    found: list[Entry] = []
+    for file in list_submissions(paths):
+        if not is_bundle(file):
+            found += read_entries([file])
+            continue
+        with TemporaryDirectory() as folder:
+            checked = _check(file, Path(folder), data, settings)
+        if checked.entry is None or checked.findings:
+            first = checked.findings[0]
+            raise UsageError(
+                f"{file} is rejected ({first.check}: {first.message}), so no site was built. "
+                f"`gta leaderboard check {file}` lists all findings."
+            )
+        found.append(checked.entry)
+    return raise_tiers(found)
 
 
 def _check(file: Path, folder: Path, data: str | None, settings: Settings) -> Checked:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from zipfile import is_zipfile
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,15 +17,20 @@ from gta_bench.cli.options import (
     json_option,
 )
 from gta_bench.cli.output import say, write_json
-from gta_bench.errors import format_count
+from gta_bench.errors import UsageError, format_count
 from gta_bench.leaderboard.entries import (
     check_entry,
     check_unique_ids,
+    is_bundle,
     read_entries,
     read_published_entries,
 )
 from gta_bench.packages import require_packages
 from gta_bench.records.leaderboard import BundleFinding, Entry, EntryFinding, Verification
+
+if TYPE_CHECKING:
+    # Needs scipy and cryptography, which the core does not install.
+    from gta_bench.leaderboard.verification import Checked
 
 files_argument = click.argument("files", nargs=-1, type=FILE)
 
@@ -74,16 +79,30 @@ def submit(
 
 @leaderboard.command()
 @files_argument
+@click.option(
+    "--board",
+    type=FOLDER,
+    help="Folder of what a board has already; a bundle with one of its ids or runs is rejected.",
+)
+@click.option(
+    "--markdown", type=NEW_FILE, help="Write the findings of bundles for a pull-request comment."
+)
 @data_option
 @json_option
-def check(files: tuple[Path, ...], folder: str | None, as_json: bool) -> None:
+def check(
+    files: tuple[Path, ...],
+    board: Path | None,
+    markdown: Path | None,
+    folder: str | None,
+    as_json: bool,
+) -> None:
     """Find numbers that cannot be scores of GTA; exits with 1 if there are any.
 
     FILES contain an entry or a list of entries, or are bundles of `gta leaderboard submit`. Without
     FILES, the published rows are checked. The scores of a bundle are computed again from its logs
     and verdicts, with the dataset that --data names.
     """
-    bundles = [file for file in files if is_zipfile(file)]
+    bundles = [file for file in files if is_bundle(file)]
     others = [file for file in files if file not in bundles]
     refused: tuple[BundleFinding, ...] = ()
     submitted: tuple[Entry, ...] = ()
@@ -91,9 +110,15 @@ def check(files: tuple[Path, ...], folder: str | None, as_json: bool) -> None:
         require_packages("gta leaderboard check", "scipy", "cryptography", extra="report")
         from gta_bench.cli.bundles import check_bundles
 
-        refused, submitted = check_bundles(bundles, folder, command_settings(), quiet=as_json)
+        checked = check_bundles(bundles, folder, command_settings(), quiet=as_json, board=board)
+        refused = tuple(finding for one in checked for finding in one.findings)
+        submitted = tuple(one.entry for one in checked if one.entry is not None)
+        if markdown is not None:
+            _write_comment(markdown, bundles, checked)
     entries = (*(read_entries(others) if files else read_published_entries()), *submitted)
-    findings = [finding for entry in check_unique_ids(entries) for finding in check_entry(entry)]
+    if board is None:
+        check_unique_ids(entries)
+    findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
     else:
@@ -140,16 +165,44 @@ def verify(
 
 
 @leaderboard.command()
-@files_argument
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--out", required=True, type=NEW_FOLDER, help="Folder for the site.")
-def build(files: tuple[Path, ...], out: Path) -> None:
-    """Build the static site from the published rows and the entries in FILES."""
+@click.option("--submit-to", help="Web address of the repository that takes submissions.")
+@data_option
+def build(files: tuple[Path, ...], out: Path, submit_to: str | None, folder: str | None) -> None:
+    """Build the static site from the published rows and the submissions in FILES.
+
+    FILES contain an entry or a list of entries, are bundles of `gta leaderboard submit`, or are
+    folders of both. Bundles are checked again, with the dataset that --data names. An entry that
+    `gta leaderboard verify --out` wrote replaces that of its bundle.
+    """
     require_packages("gta leaderboard build", "scipy", extra="report")
     from gta_bench.web.site import build_site
 
-    entries = check_unique_ids((*read_published_entries(), *read_entries(files)))
-    build_site(entries, out)
+    if submit_to is not None and not submit_to.startswith(("https://", "http://")):
+        raise UsageError(f"--submit-to is {submit_to!r}; it must begin with https://.")
+    submitted: tuple[Entry, ...] = ()
+    if files:
+        require_packages("gta leaderboard build", "cryptography", extra="report")
+        from gta_bench.cli.bundles import read_submissions
+
+        submitted = read_submissions(files, folder, command_settings())
+    entries = check_unique_ids((*read_published_entries(), *submitted))
+    build_site(entries, out, submit_to=submit_to)
     say(f"Wrote {format_count(len(entries), 'row')}. Open {out / 'index.html'}")
+
+
+def _write_comment(file: Path, bundles: Sequence[Path], checked: "Sequence[Checked]") -> None:
+    from gta_bench.leaderboard.comments import SubmissionReport, format_submissions
+
+    reports = []
+    for bundle, one in zip(bundles, checked, strict=True):
+        problems: list[tuple[str, str]] = [(own.check, own.message) for own in one.findings]
+        if one.entry is not None:
+            problems += [(own.check, own.message) for own in check_entry(one.entry)]
+        reports.append(SubmissionReport(bundle.name, one.entry, one.signer, tuple(problems)))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(format_submissions(reports), encoding="utf-8")
 
 
 def _write_verification(result: Verification) -> None:

@@ -4,7 +4,6 @@ Names come from files that others may have edited, so each text is one line, and
 names as they are.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Final
 from gta_bench.errors import format_count, join_first
 from gta_bench.exports.junit import CaseOutcome, JUnitCase, format_junit
 from gta_bench.records.gate import GateDecision, GateFlip, GateResult
-from gta_bench.reports.tables import Table, line, markdown
+from gta_bench.reports.tables import LONGEST_REMARK, Table, escape_markdown, line, markdown
 
 # What leads to a flip: a link to a page, or a command.
 Locate = Callable[[GateFlip], str]
@@ -22,7 +21,6 @@ FLIPS_SHOWN: Final = 20
 TASKS_IN_MARKDOWN: Final = 100
 # GitHub drops a summary above 1 MiB and refuses a comment above 64 KiB.
 LONGEST_MARKDOWN: Final = 65_000  # bytes
-_LONGEST_REMARK: Final = 1_000
 MARKER: Final = "<!-- gta-bench:gate -->"
 _HEADLINES: Final[Mapping[GateDecision | None, str]] = {
     "not worse": "Not worse",
@@ -37,8 +35,6 @@ _OUTCOMES: Final[Mapping[GateDecision | None, CaseOutcome]] = {
     "undecided": "skipped",
     None: "error",
 }
-# What begins something in Markdown other than text; tables escape `|`.
-_MARKUP: Final = re.compile(r"([\\`*\[\]<>&~])")
 
 
 def state_decision(gate: GateResult) -> str:
@@ -69,7 +65,7 @@ def _explain(gate: GateResult) -> str:
             f"({risk}). More tasks or more repeats may decide it."
         )
     lacking = format_count(len(gate.missing), "task")
-    names = line(join_first(gate.missing), _LONGEST_REMARK)
+    names = line(join_first(gate.missing), LONGEST_REMARK)
     return (
         f"{lacking} of {len(gate.tasks)} {'has' if len(gate.missing) == 1 else 'have'} no score in "
         f"one of the runs, and the decision depends on them ({names}). Finish "
@@ -95,7 +91,7 @@ def _state_figures(gate: GateResult) -> str:
 
 def list_remarks(gate: GateResult) -> Iterator[str]:
     """Yield what a reader must know besides the decision, each in one line."""
-    return (line(remark, _LONGEST_REMARK) for remark in _list_remarks(gate))
+    return (line(remark, LONGEST_REMARK) for remark in _list_remarks(gate))
 
 
 def _list_remarks(gate: GateResult) -> Iterator[str]:
@@ -177,7 +173,7 @@ def _format_markdown(gate: GateResult, locate: Locate, most: int) -> str:
         ((gate.label, number, *values, f"{gate.margin:g}", str(len(tasks) - worse), str(worse)),),
     )
     parts = [MARKER, f"## Gate: {_HEADLINES[gate.decision].lower()}", ""]
-    said = _escape(_explain(gate))
+    said = escape_markdown(_explain(gate))
     parts += [said[0].upper() + said[1:], "", _state_figures(gate), "", markdown(summary), ""]
     for title, flips in group_flips(gate):
         roots = {one.task: one for one in tasks}
@@ -187,7 +183,7 @@ def _format_markdown(gate: GateResult, locate: Locate, most: int) -> str:
             more = format_count(len(rows.rows) - most, "more task")
             parts += ["", f"And {more}."]
         parts.append("")
-    parts += [f"- {_escape(remark)}" for remark in list_remarks(gate)]
+    parts += [f"- {escape_markdown(remark)}" for remark in list_remarks(gate)]
     return "\n".join(parts) + "\n"
 
 
@@ -207,7 +203,7 @@ def _list_tasks(
         values = ("same", "same") if root is None else (f"{root.base:.1f}", f"{root.new:.1f}")
         steady = [root.base_repeats if root is not None else "-"] if steadiness else []
         shown = join_first([_name_leaf(one) for one in leaves]) or "-"
-        found[task] = (_escape(task), *values, *steady, shown, _quote(locate(own[0])))
+        found[task] = (escape_markdown(task), *values, *steady, shown, _quote(locate(own[0])))
     return Table((*heading, "look at"), tuple(found.values()))
 
 
@@ -215,22 +211,16 @@ def _name_leaf(flip: GateFlip) -> str:
     """Return the leaf, and its values unless it passed in all repeats or in none."""
     flaky = ", flaky in BASE" if flip.base_repeats == "flaky" else ""
     if not flaky and {flip.base, flip.new} == {0.0, 100.0}:
-        return _escape(f"{flip.leaf}")
-    return _escape(f"{flip.leaf}") + f" ({flip.base:.0f} to {flip.new:.0f} %{flaky})"
+        return escape_markdown(f"{flip.leaf}")
+    return escape_markdown(f"{flip.leaf}") + f" ({flip.base:.0f} to {flip.new:.0f} %{flaky})"
 
 
 def _quote(place: str) -> str:
     """Return a command as code, and anything else as a link."""
     if " " not in place:
         return f"[open]({place})"
-    shown = line(place, _LONGEST_REMARK)
+    shown = line(place, LONGEST_REMARK)
     return f"`` {shown} ``" if "`" in shown else f"`{shown}`"
-
-
-def _escape(text: str) -> str:
-    """Return a text in one line, which Markdown shows as it is and which mentions nobody."""
-    shown = _MARKUP.sub(r"\\\1", line(text, _LONGEST_REMARK))
-    return shown.replace("@", "@<!-- -->")
 
 
 def format_gate_junit(gate: GateResult, locate: Locate, *, when: datetime) -> bytes:

@@ -7,18 +7,33 @@ derives each rule.
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from statistics import fmean
+from typing import Final, cast
 from zipfile import is_zipfile
 
 from pydantic import TypeAdapter, ValidationError
 
 from gta_bench.errors import UsageError
 from gta_bench.metrics import table
-from gta_bench.records.leaderboard import Entry, EntryCheck, EntryFinding, MetricName, Score
+from gta_bench.records.leaderboard import (
+    Board,
+    Entry,
+    EntryCheck,
+    EntryFinding,
+    MetricName,
+    Score,
+)
 
 _ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
 # For floating point only; the tolerance of a rounded value depends on its decimals.
 EPSILON: Final = 1e-9
+# Results by task have four decimals.
+ROUNDED: Final = 0.01
+
+
+def is_bundle(path: Path) -> bool:
+    """Return whether a file is a bundle, by its name or its content."""
+    return path.suffix == ".zip" or is_zipfile(path)
 
 
 def read_published_entries() -> tuple[Entry, ...]:
@@ -36,6 +51,16 @@ def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
     return tuple(entry for path in paths for entry in _read(path))
 
 
+def raise_tiers(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries without those of bundles that a verified entry of the same run replaces.
+
+    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier.
+    """
+    verified = [one for one in entries if one.status in ("re-judged", "reproduced")]
+    replaced = [one.model_copy(update={"status": "self-reported"}) for one in verified]
+    return tuple(one for one in entries if one.run_digest is None or one not in replaced)
+
+
 def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries, or raise an error if two of them have the same id."""
     seen: set[str] = set()
@@ -47,10 +72,10 @@ def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def _read(path: Path) -> tuple[Entry, ...]:
-    if is_zipfile(path):
+    if is_bundle(path):
         raise UsageError(
-            f"{path} is a bundle. Check it with `gta leaderboard check {path}`, then extract its "
-            f"entry with `unzip {path} entry.json` and name that file."
+            f"{path} is a bundle, not an entry. Check it with `gta leaderboard check {path}`, or "
+            f"extract its entry with `unzip {path} entry.json`."
         )
     raw = path.read_bytes()
     try:
@@ -68,7 +93,7 @@ def _read(path: Path) -> tuple[Entry, ...]:
 
 def check_entry(entry: Entry) -> tuple[EntryFinding, ...]:
     """Return every score of the entry that is impossible."""
-    return (*_counts(entry), *_ranges(entry), *_calls(entry), *_answers(entry))
+    return (*_counts(entry), *_ranges(entry), *_calls(entry), *_answers(entry), *_tasks(entry))
 
 
 def find_denominator(entry: Entry, metric: MetricName) -> int | None:
@@ -139,6 +164,22 @@ def _answers(entry: Entry) -> Iterator[EntryFinding]:
             "requires"
         )
         yield _finding(entry, "ans-acc-i-bound", "ans_acc_i", fact)
+
+
+def _tasks(entry: Entry) -> Iterator[EntryFinding]:
+    """The mean of the results by task is the score by which the board is sorted."""
+    headline = find_headline(entry.board)
+    if not entry.by_task or headline not in entry.scores:
+        return
+    mean, score = 100 * fmean(entry.by_task.values()), entry.scores[headline]
+    if abs(mean - score.value) > _slack(score) + ROUNDED:
+        fact = f"is not {mean:.2f}, the mean of the results by task"
+        yield _finding(entry, "other-count", headline, fact)
+
+
+def find_headline(board: Board) -> MetricName:
+    """Return the metric by which a board is sorted."""
+    return cast(MetricName, table.primary("end-to-end" if board == "atomic" else "workflow").name)
 
 
 def _finding(entry: Entry, check: EntryCheck, metric: MetricName, fact: str) -> EntryFinding:

@@ -15,6 +15,7 @@ from gta_bench.metrics.table import (
     STRICT_STEP,
     TOOL_SR,
     Metric,
+    primary,
 )
 from gta_bench.metrics.table import label as label_of
 from gta_bench.records.cost import make_cost, sum_costs
@@ -75,6 +76,7 @@ def build_entry(
         raise UsageError(problem)
     chosen = None
     scores: dict[MetricName, Score] = {}
+    by_task: dict[str, float] = {}
     for run in runs:
         if isinstance(run.scores, WorkflowScores):
             chosen = _judge(run, run.scores, judge)
@@ -84,8 +86,10 @@ def build_entry(
             )
             scores |= _board_scores(JUDGED, counts)
             scores |= _board_scores({TOOL_SR.name: TOOL_SR}, run.scores.tools)
+            by_task = _judged_tasks(chosen, run.scores)
         else:
             scores |= _atomic_scores(run.scores)
+            by_task |= _answered_tasks(run.scores)
     headline = BOARDS[board].headline
     if headline not in scores:
         raise UsageError(
@@ -117,6 +121,7 @@ def build_entry(
         source=SOURCE,
         notes=tuple(dict.fromkeys(note for run in runs for note in _notes(run, asked))),
         scores=scores,
+        by_task=by_task,
     )
 
 
@@ -185,6 +190,27 @@ def _atomic_scores(scores: RunScores) -> dict[MetricName, Score]:
         return _board_scores(STRICT_STEP, add_counts(StrictStepCounts, steps))
     ends = [one for one in counts if isinstance(one, StrictEndToEndCounts)]
     return _board_scores(STRICT_END_TO_END, add_counts(StrictEndToEndCounts, ends))
+
+
+def _answered_tasks(scores: RunScores) -> dict[str, float]:
+    """Return the primary metric of each task; tasks without a reference answer have none."""
+    row = primary(scores.mode)
+    parts = {
+        unit.task: row.part(unit.strict)
+        for unit in scores.units
+        if isinstance(unit.strict, StrictEndToEndCounts)
+    }
+    return {task: round(part / whole, 4) for task, (part, whole) in parts.items() if whole}
+
+
+def _judged_tasks(judge: JudgeScores, scores: WorkflowScores) -> dict[str, float]:
+    """Return 1 for each task that passes, else 0."""
+    leaf, root = scores.leaf_threshold, scores.root_threshold
+    counts = {
+        task.task: count_judged([task], leaf_threshold=leaf, root_threshold=root)
+        for task in judge.tasks
+    }
+    return {task: float(one.roots_passed) for task, one in counts.items()}
 
 
 def _board_scores(

@@ -1,6 +1,7 @@
 """Tables of entries with intervals, comparisons, and groups that cannot be told apart.
 
-Published rows have no results by task, so comparisons are unpaired, which gives wider intervals.
+Two systems with results by task are compared on the same tasks. Published rows have only totals, so
+comparisons with them are unpaired, which gives wider intervals.
 """
 
 import re
@@ -14,7 +15,8 @@ from gta_bench.leaderboard.entries import check_entry, find_released_size
 from gta_bench.metrics import table as metric_table
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
 from gta_bench.records.run import RunMode
-from gta_bench.records.statistics import Interval, Standing
+from gta_bench.records.statistics import Difference, Interval, Standing
+from gta_bench.statistics.pooled import Ratio, compute_difference
 from gta_bench.statistics.proportions import (
     holm,
     newcombe,
@@ -92,17 +94,21 @@ class Row(NamedTuple):
 
 
 class EntryComparison(NamedTuple):
-    """Two entries of one table, the better one first."""
+    """Two entries of one table, the better one first; `paired` if both have results by task."""
 
     first: Entry
     second: Entry
     difference: Interval
     p_value: float
     adjusted: float
+    paired: bool
 
 
 class BoardTable(NamedTuple):
-    """One board of one release, best first; all pairs are tested, those of the best are shown."""
+    """One plot of a board: a release, and what was submitted since, best first.
+
+    All pairs are tested; those of the best are shown.
+    """
 
     board: Board
     release: str
@@ -126,13 +132,27 @@ class BoardTable(NamedTuple):
 
 
 def build_tables(entries: Sequence[Entry]) -> tuple[BoardTable, ...]:
-    """Return a table for every board and release with entries, newest release first."""
+    """Return a table for every board and published release, newest release first.
+
+    Releases have pipelines of their own, so each has its own table. A submission joins the release
+    that was the newest when it was run: it never opens a table beside published rows.
+    """
     found = []
     for board in BOARDS:
         own = [one for one in entries if one.board == board]
-        for release in sorted({one.release for one in own}, reverse=True):
-            found.append(_table(board, release, [one for one in own if one.release == release]))
+        published = sorted({one.release for one in own if one.status == "published"})
+        joined: dict[str, list[Entry]] = {}
+        for entry in own:
+            joined.setdefault(_find_release(entry, published), []).append(entry)
+        found += [_table(board, release, joined[release]) for release in sorted(joined)[::-1]]
     return tuple(found)
+
+
+def _find_release(entry: Entry, published: Sequence[str]) -> str:
+    """Return the published release that an entry stands beside, or its own if there is none."""
+    if entry.status == "published" or not published:
+        return entry.release
+    return max((one for one in published if one <= entry.release), default=published[0])
 
 
 def find_interval(entry: Entry, metric: MetricName) -> Interval | None:
@@ -173,19 +193,39 @@ def _compare(
     sizes = [_size(entry, metric) for entry in entries]
     counts = [_successes(entry.scores[metric], n) for entry, n in zip(entries, sizes, strict=True)]
     pairs = list(combinations(range(len(entries)), 2))
-    p_values = [_p_value(counts[one], sizes[one], counts[two], sizes[two]) for one, two in pairs]
-    compared = tuple(
-        EntryComparison(
-            entries[one],
-            entries[two],
-            newcombe(counts[one], sizes[one], counts[two], sizes[two]),
-            p_value,
-            adjusted,
-        )
-        for (one, two), p_value, adjusted in zip(pairs, p_values, holm(p_values), strict=True)
-        if two < COMPARED
+    paired = {(one, two): _compare_tasks(entries[one], entries[two]) for one, two in pairs}
+    p_values = [
+        _p_value(counts[one], sizes[one], counts[two], sizes[two])
+        if (own := paired[one, two]) is None
+        else own.p_value
+        for one, two in pairs
+    ]
+    compared = []
+    for (one, two), p_value, adjusted in zip(pairs, p_values, holm(p_values), strict=True):
+        if two < COMPARED:
+            own = paired[one, two]
+            difference = (
+                newcombe(counts[one], sizes[one], counts[two], sizes[two])
+                if own is None
+                else own.interval
+            )
+            compared.append(
+                EntryComparison(
+                    entries[one], entries[two], difference, p_value, adjusted, own is not None
+                )
+            )
+    return tuple(compared), dict(zip(pairs, p_values, strict=True))
+
+
+def _compare_tasks(first: Entry, second: Entry) -> Difference | None:
+    """Compare two entries on the same tasks; None if one of them has no results by task."""
+    one, two = first.by_task, second.by_task
+    if not one or not two or one.keys() != two.keys():
+        return None
+    ones = [1.0] * len(one)
+    return compute_difference(
+        Ratio([one[task] for task in one], ones), Ratio([two[task] for task in one], ones)
     )
-    return compared, dict(zip(pairs, p_values, strict=True))
 
 
 @cache
@@ -210,6 +250,11 @@ def _successes(score: Score, n: int) -> float:
     return score.value * n / 100 if score.k is None else float(score.k)
 
 
+def system_key(entry: Entry) -> str:
+    """Return the same key for `claude3-opus` and `Claude-3-Opus`, which are one system."""
+    return re.sub(r"[\W_]", "", entry.system.casefold()) or entry.system
+
+
 class Career(NamedTuple):
     """One system in the releases of a board, oldest first."""
 
@@ -227,9 +272,7 @@ def find_careers(tables: Sequence[BoardTable]) -> list[Career]:
     found: dict[str, list[tuple[str, Row]]] = {}
     for table in sorted(tables, key=lambda table: table.release):
         for row in table.rows:
-            # `claude3-opus` and `Claude-3-Opus` are the same system.
-            name = re.sub(r"[^a-z0-9]", "", row.entry.system.lower())
-            found.setdefault(name, []).append((table.release, row))
+            found.setdefault(system_key(row.entry), []).append((table.release, row))
     kept = [Career(rows[-1][1].entry.system, tuple(rows)) for rows in found.values()]
     several = [career for career in kept if len(career.rows) > 1]
     return sorted(several, key=lambda career: -career.rows[-1][1].headline.value)

@@ -1,6 +1,6 @@
 """Verify a submitted bundle by computing all of its claims again from its logs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -189,10 +189,18 @@ def _score_findings(bundle: OpenBundle, again: Sequence[Again]) -> Iterator[Bund
         elif (stated.k, stated.n) != (true.k, true.n) or abs(stated.value - true.value) > TOLERANCE:
             values = f"{stated.value:.2f} in the entry and {true.value:.2f} in the logs"
             yield _finding("scores", f"{name} is {values}")
+    # Bundles of earlier versions have no results by task.
+    if entry.by_task is not None and not _agree(entry.by_task, rebuilt.by_task or {}):
+        yield _finding("scores", "`by_task` of the entry does not follow from the logs")
     # An earlier scoring version is fine if the current one gives the same numbers.
-    for field in sorted(Entry.model_fields.keys() - {"scores", "scoring_version"}):
+    for field in sorted(Entry.model_fields.keys() - {"scores", "by_task", "scoring_version"}):
         if getattr(entry, field) != getattr(rebuilt, field):
             yield _finding("entry", f"`{field}` of the entry does not match the runs")
+
+
+def _agree(stated: Mapping[str, float], true: Mapping[str, float]) -> bool:
+    same = stated.keys() == true.keys()
+    return same and all(abs(stated[task] - true[task]) <= TOLERANCE for task in true)
 
 
 def _differs(run: Path, scores: RunScores | WorkflowScores) -> bool:

@@ -62,6 +62,8 @@ MetricName = Literal[
     "root_sr",
 ]
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
 
 class Score(Record):
     """A value as stated, rounded to `decimals`; `k` of `n` is the count behind it, if known.
@@ -94,6 +96,8 @@ class Entry(Record):
     `scoring` and `scoring_version` name the rules of the scores; published rows use those of the
     published evaluator (`compat`). The digests are None for rows without a run. `costs` are those
     of all `attempts` at all units. `marks` list conditions that differ from other systems'.
+    `by_task` has the primary metric of each task, 0 to 1, so that two systems can be compared on
+    the same tasks; None for published rows, of which only totals are known.
     """
 
     format: Literal[1] = 1
@@ -116,6 +120,7 @@ class Entry(Record):
     source: str
     notes: tuple[str, ...] = ()
     scores: Mapping[MetricName, Score]
+    by_task: Mapping[str, Share] | None = None
 
 
 class EntryFinding(Record):
@@ -169,9 +174,6 @@ class BundleFinding(Record):
 
     check: BundleCheck
     message: str
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class InflationTest(Record):

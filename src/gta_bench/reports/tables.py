@@ -1,11 +1,15 @@
 """Tables of text, for the terminal and as Markdown."""
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gta_bench.records.statistics import Interval
 
 LONGEST = 160
+LONGEST_REMARK: Final = 1_000
+# What begins something in Markdown other than text; tables escape `|`.
+_MARKUP: Final = re.compile(r"([\\`*\[\]<>&~])")
 
 
 def line(text: str, most: int = LONGEST) -> str:
@@ -36,6 +40,16 @@ def markdown(table: Table) -> str:
     rule = "|".join("---" for _ in table.heading)
     lines = [_row(table.heading), f"|{rule}|", *(_row(row) for row in table.rows)]
     return "\n".join(lines)
+
+
+def escape_markdown(text: str, most: int = LONGEST_REMARK) -> str:
+    """Return a text in one line, which Markdown shows as it is, mentions nobody and links nowhere.
+
+    >>> escape_markdown("ask @me <now>")
+    'ask @<!-- -->me \\\\<now\\\\>'
+    """
+    shown = _MARKUP.sub(r"\\\1", line(text, most))
+    return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
 
 
 def format_number(value: float | int | None) -> str:

@@ -1,0 +1,644 @@
+"""What the pages of the leaderboard's site show, computed from its tables; templates fill it in."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from gta_bench.errors import format_count
+from gta_bench.leaderboard.tables import (
+    BOARDS,
+    NESTED,
+    BoardTable,
+    EntryComparison,
+    Row,
+    ScoreCell,
+    system_key,
+)
+from gta_bench.metrics.table import label, metric
+from gta_bench.records.leaderboard import Entry, Tier
+from gta_bench.records.statistics import Interval
+from gta_bench.web.components import (
+    Badge,
+    Figure,
+    IntervalPlot,
+    PlotPoint,
+    PlotRow,
+    PlotTick,
+    plot_intervals,
+)
+from gta_bench.web.pages import DASH
+
+# Axes end at a multiple of this.
+STEP: Final = 10
+# How many neighbors above and below a system its page shows.
+AROUND: Final = 2
+TIERS: Final[Mapping[Tier, str]] = {
+    "published": "A number from the authors; it was not run again here.",
+    "self-reported": "A submitted bundle whose scores follow from its logs.",
+    "re-judged": "A random sample of its leaves was judged again with the same result.",
+    "reproduced": "A random sample of its tasks was run again with the same result.",
+}
+SCORINGS: Final = {
+    "compat": "compat, the rules of the published evaluator",
+    "strict": "strict, the corrected rules",
+}
+
+
+class TierKey(NamedTuple):
+    """A tier in the legend, with the number of its rows on the site."""
+
+    tier: Tier
+    about: str
+    number: int
+
+
+class BoardRow(NamedTuple):
+    """A system in a plot; `note` says how it differs from published rows."""
+
+    entry: Entry
+    place: PlotRow
+    href: str
+    note: str
+    spent: str
+    flagged: bool
+    current: bool = False
+
+
+class TieGroup(NamedTuple):
+    """Systems that cannot be told apart, between two places of the table."""
+
+    title: str
+    places: str
+    first: bool
+    rows: tuple[BoardRow, ...]
+
+
+class BoardPlot(NamedTuple):
+    """The plot of a table, with a sentence on what it shows."""
+
+    anchor: str
+    title: str
+    page: str
+    release: str
+    metric: str
+    systems: str
+    shown: str
+    finding: str
+    groups: tuple[TieGroup, ...]
+    ticks: tuple[PlotTick, ...]
+    notes: tuple[str, ...]
+
+
+class BoardCard(NamedTuple):
+    """The finding of a board's newest table."""
+
+    title: str
+    page: str
+    number: str
+    unit: str
+    about: str
+    href: str
+
+
+class SiteChange(NamedTuple):
+    """What a month brought to the site."""
+
+    month: str
+    texts: tuple[str, ...]
+
+
+class NumberCell(NamedTuple):
+    """A cell of a table of numbers; an empty `value` is sorted last."""
+
+    name: str
+    text: str
+    small: str
+    value: str
+
+
+class NumberRow(NamedTuple):
+    """All numbers of an entry."""
+
+    entry: Entry
+    href: str
+    group: int
+    head: str
+    place: int
+    ranks: str
+    cells: tuple[NumberCell, ...]
+    note: str
+    findings: tuple[str, ...]
+    compare: str
+
+
+class NumberTable(NamedTuple):
+    """All numbers of a table, with its columns as label, meaning and whether it has a star."""
+
+    name: str
+    columns: tuple[tuple[str, str, bool], ...]
+    rows: tuple[NumberRow, ...]
+    starred: bool
+    sources: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns: place, system, numbers."""
+        return len(self.columns) + 2
+
+
+class PairRow(NamedTuple):
+    """Two systems of a table and the test of their difference, as text."""
+
+    first: str
+    second: str
+    cells: tuple[str, ...]
+    verdict: str
+
+
+class SystemEntry(NamedTuple):
+    """A system in one table: its figures, neighbors, numbers and facts."""
+
+    anchor: str
+    title: str
+    board: str
+    page: str
+    release: str
+    badges: tuple[Badge, ...]
+    figures: tuple[Figure, ...]
+    plot: BoardPlot
+    numbers: tuple[NumberCell, ...]
+    unknown: str
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    findings: tuple[str, ...]
+    compare: str
+    compared: str
+
+
+class SystemView(NamedTuple):
+    """A system with its rows in all boards, newest first."""
+
+    page: str
+    name: str
+    about: str
+    entries: tuple[SystemEntry, ...]
+
+
+def name_pages(tables: Sequence[BoardTable]) -> dict[str, str]:
+    """Return the page of each system; names that differ only in signs share one."""
+    pages: dict[str, str] = {}
+    for table in tables:
+        for row in table.rows:
+            key = system_key(row.entry)
+            if key not in pages:
+                slug = re.sub(r"[^a-z0-9]+", "-", row.entry.system.lower()).strip("-")[:80]
+                page = f"system-{slug}.html"
+                if not slug or page in pages.values():
+                    # A name without Latin letters, or one that differs only in others.
+                    page = f"system-{slug}-{sha256(key.encode()).hexdigest()[:8]}.html"
+                pages[key] = page
+    return pages
+
+
+def view_plot(table: BoardTable, pages: Mapping[str, str]) -> BoardPlot:
+    """Return a table as a plot of all of its systems."""
+    return _plot(table, table.rows, pages)
+
+
+def _plot(
+    table: BoardTable, rows: Sequence[Row], pages: Mapping[str, str], current: str = ""
+) -> BoardPlot:
+    text, headline = BOARDS[table.board], label(BOARDS[table.board].headline)
+    plotted = _place(table, rows)
+    shown = {
+        row.entry.id: BoardRow(
+            row.entry,
+            place,
+            pages[system_key(row.entry)],
+            _note(row.entry),
+            _spent(row.entry),
+            bool(row.findings),
+            row.entry.id == current,
+        )
+        for row, place in zip(rows, plotted.rows, strict=True)
+    }
+    return BoardPlot(
+        anchor(table),
+        text.title,
+        text.page,
+        table.release,
+        headline,
+        format_count(len(table.rows), "system"),
+        f"{len(rows)} of {format_count(len(table.rows), 'system')}",
+        find_sentence(table),
+        tuple(_groups(table, shown)),
+        plotted.ticks,
+        tuple(_table_notes(table)),
+    )
+
+
+def _place(table: BoardTable, rows: Sequence[Row]) -> IntervalPlot:
+    """Place rows on the axis of their whole table."""
+    points = []
+    for row in table.rows:
+        interval = row.headline.interval
+        assert interval is not None  # tables refuse entries without one
+        ends = (100 * interval.low, 100 * interval.high)
+        small = f"{ends[0]:.1f}\N{EN DASH}{ends[1]:.1f}"
+        points.append(
+            PlotPoint(row.entry.system, row.headline.value, *ends, row.headline.text, small)
+        )
+    highest = max(point.high for point in points)
+    plotted = plot_intervals(points, end=min(100, STEP * math.ceil(highest / STEP)))
+    wanted = {row.entry.id for row in rows}
+    kept = [
+        place for row, place in zip(table.rows, plotted.rows, strict=True) if row.entry.id in wanted
+    ]
+    return plotted._replace(rows=tuple(kept))
+
+
+def _groups(table: BoardTable, shown: Mapping[str, BoardRow]) -> Iterator[TieGroup]:
+    """Yield the groups that have rows to show."""
+    before = 0
+    for number in sorted({row.standing.group for row in table.rows}):
+        members = table.group(number)
+        low, before = before + 1, before + len(members)
+        rows = tuple(shown[one.entry.id] for one in members if one.entry.id in shown)
+        if rows:
+            tied = f"{len(members)} tied" if len(members) > 1 else "1 system"
+            places = f"places {low} to {before}" if len(members) > 1 else f"place {low}"
+            yield TieGroup(f"Group {number}: {tied}", places, number == 1, rows)
+
+
+def find_sentence(table: BoardTable) -> str:
+    """Say how many systems share the first place."""
+    best, others = table.group(1), len(table.rows)
+    if len(best) > 1:
+        number = "All" if len(best) == others else f"The first {len(best)} of"
+        return f"{number} {format_count(others, 'system')} cannot be told apart."
+    if others > 1:
+        return f"{best[0].entry.system} differs significantly from the other {others - 1}."
+    return "Only one system."
+
+
+def _note(entry: Entry) -> str:
+    """Return what a submitted row must say; what published rows share stands in the legend."""
+    if entry.status == "published":
+        return ""
+    return " · ".join([entry.status, entry.release, f"{entry.scoring} scoring", *entry.marks])
+
+
+def _spent(entry: Entry) -> str:
+    costs = entry.costs
+    amounts = [
+        *([f"${costs.usd:,.2f}"] if costs.usd is not None else []),
+        *([f"{costs.minutes:,.1f} min"] if costs.minutes is not None else []),
+    ]
+    return " · ".join(amounts)
+
+
+def _table_notes(table: BoardTable) -> Iterator[str]:
+    """Yield what a reader must know to compare the rows."""
+    entries = [row.entry for row in table.rows]
+    if len({one.scoring for one in entries}) > 1:
+        yield (
+            "Submitted rows are scored by the strict rules, published rows by those of the "
+            "published evaluator."
+        )
+    yield from dict.fromkeys(
+        f"{note[0].upper()}{note[1:]}."
+        for one in entries
+        if one.status == "published"
+        for note in one.notes
+        if note
+    )
+
+
+def anchor(table: BoardTable) -> str:
+    """Return the place of a table on the page of its board."""
+    return f"{table.board}-{table.release}"
+
+
+def view_card(table: BoardTable) -> BoardCard:
+    """Return the finding of a table in a number and a sentence."""
+    text, best = BOARDS[table.board], table.rows[0]
+    name = " and ".join(
+        one.entry.system if one.entry.status == "published" else _name_submitted(one.entry)
+        for one in table.rows
+        if one.headline.value == best.headline.value
+    )
+    score = best.entry.scores[text.headline]
+    number, unit = f"{best.headline.value:.1f} %", label(text.headline)
+    if score.k is not None and score.n is not None:
+        number, unit = str(score.k), f"of {format_count(score.n, 'task')}"
+    about = f"is the highest {label(text.headline)} in {table.release} ({name})."
+    return BoardCard(
+        text.title, text.page, number, unit, f"{about} {find_sentence(table)}", f"#{anchor(table)}"
+    )
+
+
+def _name_submitted(entry: Entry) -> str:
+    return f"{entry.system}, {entry.status}"
+
+
+def view_tiers(tables: Sequence[BoardTable]) -> tuple[TierKey, ...]:
+    """Return all tiers with the number of their rows."""
+    found = [row.entry.status for table in tables for row in table.rows]
+    return tuple(TierKey(tier, about, found.count(tier)) for tier, about in TIERS.items())
+
+
+def view_changes(tables: Sequence[BoardTable]) -> tuple[SiteChange, ...]:
+    """Return what each month brought, newest first."""
+    months: dict[str, list[str]] = {}
+    known: set[tuple[str, str, float]] = set()
+    for table in sorted(tables, key=lambda table: table.release):
+        title, headline = BOARDS[table.board].title, label(BOARDS[table.board].headline)
+        published = [row for row in table.rows if row.entry.status == "published"]
+        facts = {(table.board, system_key(row.entry), row.headline.value) for row in published}
+        if published:
+            best = published[0]
+            again = ", all printed before" if facts <= known else ""
+            months.setdefault(table.release, []).append(
+                f"{title}: {format_count(len(published), 'system')} published{again}. Highest "
+                f"{headline}: {best.entry.system}, {best.headline.text}."
+            )
+        known |= facts
+        for row in table.rows:
+            if row.entry.status != "published":
+                months.setdefault(row.entry.release, []).append(
+                    f"{title}: {row.entry.system} joins the plot of {table.release}, "
+                    f"{row.entry.status}, with {headline} {row.headline.text}."
+                )
+    return tuple(SiteChange(month, tuple(months[month])) for month in sorted(months)[::-1])
+
+
+def view_numbers(table: BoardTable, pages: Mapping[str, str]) -> NumberTable:
+    """Return all numbers of a table."""
+    columns = [
+        (label(name), metric(name).meaning, name in NESTED)
+        for name in (BOARDS[table.board].headline, *_others(table))
+    ]
+    if any(row.entry.costs.usd is not None for row in table.rows):
+        columns += [
+            ("Cost", "US dollars of the whole run", False),
+            ("Score per $", "Root score divided by the cost", False),
+            ("Minutes", "Duration of the whole run", False),
+        ]
+    names = [name for name, _, _ in columns]
+    rows = []
+    for place, row in enumerate(table.rows, start=1):
+        members = table.group(row.standing.group)
+        first = members[0].entry.id == row.entry.id
+        cells = {cell.name: cell for cell in _cells(row)}
+        rank = row.standing.rank
+        rows.append(
+            NumberRow(
+                row.entry,
+                pages[system_key(row.entry)],
+                row.standing.group,
+                _head(members) if first else "",
+                place,
+                f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}",
+                tuple(cells.get(name, NumberCell(name, DASH, "", "")) for name in names),
+                _note(row.entry),
+                tuple(finding.message for finding in row.findings),
+                _compare_link(table, row),
+            )
+        )
+    return NumberTable(
+        f"{BOARDS[table.board].title}, {table.release}",
+        tuple(columns),
+        tuple(rows),
+        any(star for _, _, star in columns),
+        tuple(dict.fromkeys(row.entry.source for row in table.rows)),
+    )
+
+
+def _others(table: BoardTable) -> list[str]:
+    return [name for name in table.metrics if name != BOARDS[table.board].headline]
+
+
+def _head(members: Sequence[Row]) -> str:
+    number, first = members[0].standing.group, members[0].entry.system
+    if len(members) == 1:
+        return f"Group {number}: only {first}"
+    return f"Group {number}: {len(members)} systems that cannot be told apart from {first}"
+
+
+def _cells(row: Row) -> Iterator[NumberCell]:
+    for cell in row.cells:
+        if cell is not None:
+            yield _number(cell)
+    costs, score = row.entry.costs, row.entry.scores.get("root_score")
+    if costs.usd is not None:
+        yield NumberCell("Cost", f"${costs.usd:.2f}", "", str(costs.usd))
+        if costs.usd and score is not None:
+            per = score.value / costs.usd
+            yield NumberCell("Score per $", f"{per:.3f}", "", str(per))
+    if costs.minutes is not None:
+        yield NumberCell("Minutes", f"{costs.minutes:.1f}", "", str(costs.minutes))
+
+
+def _number(cell: ScoreCell) -> NumberCell:
+    return NumberCell(label(cell.metric), cell.text, span_text(cell.interval), str(cell.value))
+
+
+def _compare_link(table: BoardTable, row: Row) -> str:
+    """Return the address that compares a system with the best, or the best with the second."""
+    compared = table.compared
+    if len(compared) < 2 or row not in compared:
+        return ""
+    return f"compare.html#{row.entry.id}+{_find_other(table, row).entry.id}"
+
+
+def _find_other(table: BoardTable, row: Row) -> Row:
+    """Return the best system, or the second if this is the best."""
+    rows = table.rows
+    return rows[0] if row.entry.id != rows[0].entry.id or len(rows) == 1 else rows[1]
+
+
+def view_pairs(table: BoardTable) -> tuple[PairRow, ...]:
+    """Return the tests of all pairs that are shown."""
+    return tuple(
+        PairRow(
+            one.first.system,
+            one.second.system,
+            (
+                points_text(one.difference.estimate),
+                f"{points_text(one.difference.low)} to {points_text(one.difference.high)}",
+                p_text(one.p_value),
+                p_text(one.adjusted),
+                "paired" if one.paired else "unpaired",
+            ),
+            verdict_text(one),
+        )
+        for one in table.comparisons
+    )
+
+
+def describe_pairs(table: BoardTable) -> str:
+    """Say how many pairs of which systems are shown."""
+    text = format_count(len(table.comparisons), "pair")
+    if len(table.compared) < len(table.rows):
+        text += f" of the first {len(table.compared)} among {len(table.rows)} systems"
+    return text
+
+
+def view_systems(tables: Sequence[BoardTable], pages: Mapping[str, str]) -> tuple[SystemView, ...]:
+    """Return the page of each system, with its newest row first."""
+    found: dict[str, list[tuple[BoardTable, Row]]] = {}
+    for table in sorted(tables, key=lambda table: table.release, reverse=True):
+        for row in table.rows:
+            found.setdefault(system_key(row.entry), []).append((table, row))
+    views = []
+    for key, own in found.items():
+        boards = dict.fromkeys(BOARDS[table.board].title for table, _ in own)
+        about = f"{format_count(len(own), 'result')} on {' and '.join(boards)}."
+        name = own[0][1].entry.system
+        entries = tuple(_system_entry(table, row, pages) for table, row in own)
+        views.append(SystemView(pages[key], name, about, entries))
+    return tuple(views)
+
+
+def _system_entry(table: BoardTable, row: Row, pages: Mapping[str, str]) -> SystemEntry:
+    text, entry = BOARDS[table.board], row.entry
+    numbers = [_number(cell) for cell in row.cells if cell is not None]
+    unknown = [one.name for one in numbers if not one.small]
+    return SystemEntry(
+        re.sub(r"[^a-z0-9]+", "-", entry.id.lower()).strip("-"),
+        f"{text.title}, {table.release}",
+        text.title,
+        f"{text.page}#{anchor(table)}",
+        table.release,
+        (Badge(entry.status), *(Badge(mark, "warn") for mark in entry.marks)),
+        tuple(_figures(table, row)),
+        _plot(table, _neighbors(table, row), pages, entry.id),
+        tuple(numbers),
+        _explain_unknown(unknown),
+        tuple(_facts(entry)),
+        entry.notes,
+        tuple(finding.message for finding in row.findings),
+        _compare_link(table, row),
+        _find_other(table, row).entry.system,
+    )
+
+
+def _neighbors(table: BoardTable, row: Row) -> list[Row]:
+    """Return the best system, the nearest ones above and below, and the system itself."""
+    at = table.rows.index(row)
+    low, high = max(0, at - AROUND), at + AROUND + 1
+    return [*table.rows[: min(1, low)], *table.rows[low:high]]
+
+
+def _figures(table: BoardTable, row: Row) -> Iterator[Figure]:
+    entry, rank = row.entry, row.standing.rank
+    span = f"95 % interval {span_text(row.headline.interval)}"
+    yield Figure(label(BOARDS[table.board].headline), f"{row.headline.text} %", span)
+    ranks = f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}"
+    yield Figure("Rank", ranks, f"of {len(table.rows)}, as far as the data tell")
+    tied = len(table.group(row.standing.group))
+    yield Figure("Group", f"{row.standing.group}", f"{tied} tied" if tied > 1 else "alone")
+    costs = entry.costs
+    known = costs.usd is not None
+    yield Figure("Cost", f"${costs.usd:,.2f}" if known else "not stated", known=known)
+    timed = costs.minutes is not None
+    yield Figure("Time", f"{costs.minutes:,.1f} min" if timed else "not stated", known=timed)
+
+
+def _explain_unknown(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return (
+        f"The interval of {', '.join(names)} is unknown: it needs the results of each task, and "
+        "only totals are stated."
+    )
+
+
+def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    yield "Tier", f"{entry.status}. {TIERS[entry.status]}"
+    month = "Release" if entry.status == "published" else "Run in"
+    yield month, entry.release
+    yield "Source", entry.source
+    yield "Scoring", SCORINGS[entry.scoring]
+    facts = {
+        "Kind": entry.group,
+        "Model": entry.model,
+        "Harness": entry.harness,
+        "Judge": entry.judge,
+        "Attempts": None if entry.attempts is None else f"{entry.attempts:,}",
+        "Run digest": entry.run_digest,
+        "Dataset digest": entry.dataset_digest,
+    }
+    yield from ((name, value) for name, value in facts.items() if value)
+
+
+def compare_data(tables: Sequence[BoardTable]) -> dict[str, object]:
+    """Return the data with which site.js compares two rows."""
+    return {
+        "entries": [
+            _entry_data(row, place, plot.ticks)
+            for table in tables
+            for plot in [_place(table, table.compared)]
+            for row, place in zip(table.compared, plot.rows, strict=True)
+        ],
+        "pairs": {
+            f"{one.first.id} {one.second.id}": _sentence(table, one)
+            for table in tables
+            for one in table.comparisons
+        },
+    }
+
+
+def _entry_data(row: Row, place: PlotRow, ticks: Sequence[PlotTick]) -> dict[str, object]:
+    entry, first = row.entry, label(row.headline.metric)
+    # The score that orders the board comes first.
+    cells = sorted(_cells(row), key=lambda cell: cell.name != first)
+    scores = [["Tier", ", ".join([entry.status, *entry.marks]), ""]]
+    scores += [[one.name, one.text, one.small] for one in cells]
+    if entry.attempts is not None:
+        scores.append(["Attempts", str(entry.attempts), ""])
+    return {
+        "ticks": [tick.label for tick in ticks],
+        "id": entry.id,
+        "system": entry.system,
+        "place": [place.at, place.low, place.high, place.point.text, place.point.small],
+        "scores": scores,
+        "findings": [finding.message for finding in row.findings],
+        "tier": entry.status,
+    }
+
+
+def _sentence(table: BoardTable, one: EntryComparison) -> str:
+    """Return the verdict and the test; site.js puts the names of the systems before it."""
+    headline, found = label(BOARDS[table.board].headline), one.difference
+    gap, low, high = map(points_text, (found.estimate, found.low, found.high))
+    kind = "paired on the same tasks" if one.paired else "unpaired: results by task are missing"
+    return (
+        f"{verdict_text(one)}. {headline} differs by {gap} points, 95 % interval {low} to {high}; "
+        f"p {p_text(one.p_value)}, corrected for {format_count(table.pairs, 'comparison')} "
+        f"{p_text(one.adjusted)}; {kind}."
+    )
+
+
+def span_text(interval: Interval | None) -> str:
+    """Return an interval in percent, such as `9.4 to 21.4`, or nothing if there is none."""
+    if interval is None:
+        return ""
+    return f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"
+
+
+def points_text(value: float) -> str:
+    """Return percentage points with a sign."""
+    return f"{100 * value:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def p_text(value: float) -> str:
+    """Return a p-value with three decimals."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def verdict_text(comparison: EntryComparison) -> str:
+    """Say whether a difference is significant."""
+    return "told apart" if comparison.adjusted < 0.05 else "cannot be told apart"
