@@ -41,7 +41,12 @@ def status(run: Path, as_json: bool) -> None:
                 f"{state}: run the same command to continue" if state == "stopped" else state,
             ),
             ("finished", f"{progress.done} of {progress.units} {what}"),
-            ("now", " · ".join(describe_progress(progress, most_causes=0)) if state == "running" else "idle"),
+            (
+                "now",
+                " · ".join(describe_progress(progress, most_causes=0))
+                if state == "running"
+                else "idle",
+            ),
             *(("cause", words) for words in describe_causes(progress.causes)),
             *([("replies", stop_counts(progress.stops))] if progress.stops else []),
             ("work", _describe_work(run, command)),

@@ -16,6 +16,7 @@ from typing import Final
 from weakref import finalize
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from gta_bench.errors import RunError
 from gta_bench.metrics.workflow_scores import UnitRows, place_rows
@@ -88,6 +89,15 @@ def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
         return found
 
 
+def read_task_verdicts(run: StorePath, task: str) -> dict[VerdictKey, VerdictRow]:
+    """Read the newest rows of one task only, which is quick also in a long run."""
+    if not has_verdicts(run):
+        return {}
+    with join_parts(run / VERDICTS) as file:
+        lines = _VerdictLines(file, run / VERDICTS, to_json(task))
+        return _keep_newest(row for _, row in lines if row.key.task == task)
+
+
 def read_unit_rows(run: StorePath) -> UnitRows:
     """Read the newest rows of each unit; those of a long run when they are asked for."""
     return place_verdicts(read_verdicts(run))
@@ -99,18 +109,19 @@ def place_verdicts(found: Mapping[VerdictKey, VerdictRow]) -> UnitRows:
 
 
 class _VerdictLines:
-    """The lines of a file of verdicts; `shown` is its name in messages."""
+    """The lines of a file of verdicts, or those with a text; `shown` is its name in messages."""
 
-    def __init__(self, file: Path, shown: StorePath) -> None:
+    def __init__(self, file: Path, shown: StorePath, named: bytes = b"") -> None:
         self.file = file
         self._shown = shown
+        self._named = named
 
     def __iter__(self) -> Iterator[tuple[int, VerdictRow]]:
         """Yield every row with the place where its line begins."""
         place = 0
         with self.file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                if line != b"\n":
+                if line != b"\n" and self._named in line:
                     try:
                         row = VerdictRow.model_validate_json(line)
                     except ValidationError as exc:

@@ -4,9 +4,8 @@ The failures of a long run come from the Parquet files in its `results/`, also w
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -89,7 +88,9 @@ class FailureTable:
         """Return what matches the filters, with its groups."""
         where, values = _condition(chosen)
         with self._cursor() as cursor:
-            (number,) = cursor.execute(f"SELECT count(*) FROM failures {where}", values).fetchall()[0]
+            (number,) = cursor.execute(f"SELECT count(*) FROM failures {where}", values).fetchall()[
+                0
+            ]
             groups = {by: _group(cursor, by, chosen) for by in FILTERS}
             found = cursor.execute(
                 f"SELECT run, task, epoch, place, cause, detail, tool FROM failures {where}"
@@ -125,12 +126,9 @@ class FailureTable:
             yield cursor
 
 
-def _insert_rows(
-    cursor: duckdb.DuckDBPyConnection, run: str, failures: Sequence[Failure]
-) -> None:
+def _insert_rows(cursor: duckdb.DuckDBPyConnection, run: str, failures: Sequence[Failure]) -> None:
     given = {
-        name: np.array([getattr(one, name) for one in failures], dtype=object)
-        for name in COLUMNS
+        name: np.array([getattr(one, name) for one in failures], dtype=object) for name in COLUMNS
     }
     given["epoch"] = given["epoch"].astype(np.int32)
     cursor.register("given", given)

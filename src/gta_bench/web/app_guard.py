@@ -54,7 +54,9 @@ class Guard:
 
     def _check(self, scope: Scope) -> Response | None:
         """Return the answer to a request that is not passed on."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         host = headers.get("host", "")
         if _host_name(host) not in HOSTS:
             return _refuse(400, "This app answers on this machine only.")

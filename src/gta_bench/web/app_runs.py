@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from gta_bench.errors import GtaError
 from gta_bench.metrics import table
 from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.failures import Failure, FailureCount
 from gta_bench.records.run import RunManifest, RunMode
@@ -74,6 +75,7 @@ class ScoredRun:
     causes: tuple[FailureCount, ...]
     tools: tuple[ToolUse, ...]
     judges: tuple[str, ...] = ()
+    thresholds: Thresholds | None = None
     leaves: int = 0
     n_leaves: int = 0
     cost_usd: float | None = None
@@ -179,6 +181,7 @@ def _view_judged(manifest: RunManifest, scores: WorkflowScores) -> ScoredRun:
         causes=() if judge is None else count_failures(judge.failures),
         tools=scores.tools,
         judges=tuple(one.judge for one in scores.judges),
+        thresholds=Thresholds(scores.leaf_threshold, scores.root_threshold),
         leaves=0 if judge is None else judge.strict.leaves,
         n_leaves=0 if judge is None else judge.strict.n_leaves,
         cost_usd=sum_costs(map(make_cost, costs)).total,
