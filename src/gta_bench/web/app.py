@@ -157,7 +157,7 @@ class ViewApp:
             link=link,
             unit_link=unit_link,
             names={entry.id: entry.name for entry in entries.values()},
-            live=[one for one in entries.values() if one.live and one.status.progress.causes],
+            live=[one for one in entries.values() if one.live],
             reading=sum(one.reading for one in entries.values()),
         )
 
@@ -169,8 +169,8 @@ class ViewApp:
         given = [*query.getlist("run"), "", ""]
         names = [query.get("a") or given[0], query.get("b") or given[1]]
         scored = [one for one in entries.values() if one.scored is not None]
-        shown: dict[str, object] = {"runs": scored, "a": names[0], "b": names[1]}
-        if not all(names):
+        shown: dict[str, Any] = {"runs": scored, "a": names[0], "b": names[1]}
+        if not all(names) or names[0] == names[1]:
             return self._page("app_compare.html", "compare", **shown, pair=None, sides=None)
         first, second = (self.find(name) for name in names)
         task, epoch = query.get("task", ""), _number(request, "epoch")
@@ -182,7 +182,7 @@ class ViewApp:
         pair = self._make(
             ("compare", first.id, second.id),
             stamp,
-            lambda: compare_pair(first.folder, second.folder, link),
+            lambda: compare_pair({one.name: one.folder for one in (first, second)}, link),
         )
         tasks = [one for one in list_tasks(first) if one in {*list_tasks(second)}]
         key = (task or _first_task(pair, tasks), epoch)
@@ -223,7 +223,7 @@ class ViewApp:
         unit = self.units.unit(entry, key)
         if unit is None:
             raise HTTPException(404, f"Task {key[0]!r}, epoch {key[1]}, has not been run.")
-        values: dict[str, object] = {}
+        values: dict[str, Any] = {}
         if isinstance(unit, AtomicUnit):
             step = entry.mode == "step"
             values = {

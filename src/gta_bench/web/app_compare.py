@@ -1,6 +1,6 @@
 """Two runs side by side for the app: what `gta compare` and `gta gate` say about them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -46,17 +46,19 @@ class ComparedPair(NamedTuple):
     problem: str = ""
 
 
-def compare_pair(first: Path, second: Path, link: Callable[[str], str]) -> ComparedPair:
-    """Compare two runs and decide the gate, with the default metric and margin.
+def compare_pair(runs: Mapping[str, Path], link: Callable[[str], str]) -> ComparedPair:
+    """Compare two runs, by name, and decide the gate, with the default metric and margin.
 
     `link` returns the address at which a task is shown side by side.
     """
     try:
-        runs = [read_compared(run) for run in (first, second)]
-        (found,) = compare(runs)
+        first, second = (
+            read_compared(run).model_copy(update={"name": name}) for name, run in runs.items()
+        )
+        (found,) = compare([first, second])
     except GtaError as exc:
         return ComparedPair(problem=str(exc))
-    gate, decision = _decide(*runs)
+    gate, decision = _decide(first, second)
     return ComparedPair(
         conclusion=state_conclusion(found),
         metrics=page_table("Metrics of A and B", comparison_table(found)),

@@ -27,7 +27,7 @@ CREATE TABLE failures (
 TOOL: Final = """
 CASE WHEN cause IN ('wrong tool', 'arguments', 'tool error', 'tool unavailable') THEN coalesce(
     nullif(regexp_extract(detail, '(?:instead of calling|never called) ([\\w.-]+)$', 1), ''),
-    nullif(regexp_extract(detail, 'instead of ([\\w.-]+)$', 1), 'answering'),
+    nullif(nullif(regexp_extract(detail, 'instead of ([\\w.-]+)$', 1), ''), 'answering'),
     nullif(regexp_extract(detail, '^([\\w.-]+): ', 1), ''))
 END
 """

@@ -21,7 +21,7 @@ from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_judges, read_task_verdicts
 from gta_bench.web.app_runs import RunEntry, Stamp, stamp_files
-from gta_bench.web.task_view import TaskView, view_task
+from gta_bench.web.task_view import NodeView, TaskView, view_task
 
 # Runs whose places in logs and evidence are kept in memory.
 RUNS_KEPT: Final = 8
@@ -42,12 +42,12 @@ class FileView(NamedTuple):
     number: int
     path: str
     size: int
-    kind: str
-    pictures: tuple[tuple[str, str], ...]
-    more: int
-    notes: tuple[str, ...]
-    text: str
-    is_picture: bool
+    kind: str = ""
+    pictures: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+    notes: tuple[str, ...] = ()
+    text: str = ""
+    is_picture: bool = False
 
 
 class LeafPair(NamedTuple):
@@ -55,7 +55,7 @@ class LeafPair(NamedTuple):
 
     id: str
     requirement: str
-    sides: tuple[Any, Any]
+    sides: tuple[NodeView | None, NodeView | None]
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,12 @@ class UnitReader:
         spec, logs = entry.manifest.spec, log_folder(entry.folder)
         kind = WorkflowUnit if spec.dataset == "workflow" else AtomicUnit
         stamp = stamp_files([logs, *logs.rglob("*.eval"), entry.folder / "attempts.jsonl"])
-        return self._keep(
+        found: UnitStream[Any] = self._keep(
             ("logs", entry.folder),
             stamp,
             lambda: UnitStream(logs, spec.tasks, spec.epochs, kind),  # type: ignore[type-var]
         )
+        return found
 
     def views(self, entry: RunEntry, unit: WorkflowUnit) -> list[TaskView]:
         """Return the tree of a unit as each judge scored it."""
@@ -140,35 +141,33 @@ class UnitReader:
 
 
 def _view_file(number: int, file: Deliverable, shown: FileEvidence | None) -> FileView:
-    about = {"number": number, "path": file.path, "size": file.size}
     looks = Path(file.path).suffix.lower() in (".png", ".jpg", ".jpeg", ".gif", ".webp")
     if shown is None:
-        return FileView(**about, kind="", pictures=(), more=0, notes=(), text="", is_picture=looks)
+        return FileView(number, file.path, file.size, is_picture=looks)
     pages = shown.pictures[:PAGES_SHOWN]
     return FileView(
-        **about,
+        number,
+        file.path,
+        file.size,
         kind=shown.kind,
         pictures=tuple((one.digest, one.label) for one in pages),
         more=len(shown.pictures) - len(pages),
         notes=(*shown.findings, *shown.cut, *shown.unshown),
         text="" if pages else shown.text[:LONGEST_TEXT],
-        is_picture=False,
     )
 
 
 def pair_leaves(left: TaskView | None, right: TaskView | None) -> list[LeafPair]:
     """Return the leaves of a task with what both systems got."""
     sides = [{} if view is None else _leaves(view.root) for view in (left, right)]
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    pairs = []
-    for name in names:
-        found = (sides[0].get(name), sides[1].get(name))
-        known = found[0] or found[1]
-        pairs.append(LeafPair(name, known.requirement, found))
-    return pairs
+    requirements = {name: leaf.requirement for own in sides for name, leaf in own.items()}
+    return [
+        LeafPair(name, requirement, (sides[0].get(name), sides[1].get(name)))
+        for name, requirement in requirements.items()
+    ]
 
 
-def _leaves(node: Any) -> dict[str, Any]:
+def _leaves(node: NodeView) -> dict[str, NodeView]:
     if not node.children:
         return {node.id: node}
     return {name: leaf for child in node.children for name, leaf in _leaves(child).items()}

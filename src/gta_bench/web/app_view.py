@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gta_bench.errors import format_count
 from gta_bench.records.progress import RunProgress
@@ -67,7 +67,7 @@ class LiveRun(NamedTuple):
     causes: tuple[tuple[str, int], ...]
 
 
-def view_runs(entries: Sequence[RunEntry]) -> dict[str, object]:
+def view_runs(entries: Sequence[RunEntry]) -> dict[str, Any]:
     """Return the page of all runs: those in progress, then the newest first."""
     live = [view_live(entry) for entry in entries if entry.live]
     rest = sorted((entry for entry in entries if not entry.live), key=_age)
@@ -79,7 +79,7 @@ def view_runs(entries: Sequence[RunEntry]) -> dict[str, object]:
     }
 
 
-def view_run(entry: RunEntry) -> dict[str, object]:
+def view_run(entry: RunEntry) -> dict[str, Any]:
     """Return the page of one run."""
     scored, manifest = entry.scored, entry.manifest
     return {
@@ -208,7 +208,7 @@ def _badges(entry: RunEntry) -> list[Badge]:
         found.append(Badge("not rankable", "none"))
     for text in () if entry.scored is None else entry.scored.badges:
         kind: BadgeKind = "" if text.startswith(_WEAK) else "warn"
-        found.append(Badge(text, kind))
+        found.append(Badge(text.partition(",")[0], kind))
     return found
 
 
@@ -249,8 +249,8 @@ def _figures(entry: RunEntry) -> list[Figure]:
     cost, took = _cost(scored), _duration(scored.seconds)
     return [
         *found,
-        Figure("cost", cost, "", scored.cost_usd is not None),
-        Figure("time of tasks", took, "", scored.seconds is not None),
+        Figure("cost", cost.removeprefix("cost "), "", scored.cost_usd is not None),
+        Figure("time of tasks", took.removeprefix("time "), "", scored.seconds is not None),
     ]
 
 
