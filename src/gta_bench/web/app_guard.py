@@ -6,15 +6,16 @@ that has followed it once has a cookie instead, which other sites cannot use.
 """
 
 import hmac
+import re
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from gta_bench.serving.gate import App, Receive, Scope, Send
 
-HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+HOSTS: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}")
 TOKEN: Final = "token"
 MAX_BODY: Final = 100_000
 # A page loads nothing from other servers, whatever a deliverable contains.
@@ -58,7 +59,7 @@ class Guard:
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
         host = headers.get("host", "")
-        if _host_name(host) not in HOSTS:
+        if not HOSTS.fullmatch(host):
             return _refuse(400, "This app answers on this machine only.")
         # Browsers send it with every form and script request; other sites have another one.
         if headers.get("origin", f"http://{host}") != f"http://{host}":
@@ -91,15 +92,7 @@ class Guard:
 
 def cookie_name(host: str) -> str:
     """Return the name of the cookie: all ports of a machine share their cookies."""
-    return f"gta_view_{urlsplit(f'//{host}').port or 80}"
-
-
-def _host_name(host: str) -> str | None:
-    try:
-        parts = urlsplit(f"//{host}")
-        return parts.hostname if parts.port != 0 and parts.netloc == host else None
-    except ValueError:
-        return None
+    return f"gta_view_{host.rpartition(':')[2]}"
 
 
 def _read_cookie(text: str, name: str) -> str:
