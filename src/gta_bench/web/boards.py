@@ -175,12 +175,24 @@ def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | Non
     return cost, usage.seconds / n or None, tokens / n or None
 
 
-_Group = tuple[str, str, str, Mapping[str, Estimate]]
+class GroupEstimates(NamedTuple):
+    """The scores of one group of units; `by` is what they are grouped by.
+
+    `n` counts its units, and `parts` its leaves if they have any.
+    """
+
+    by: str
+    name: str
+    n: str
+    scores: Mapping[str, Estimate]
+    parts: str = ""
+
+
 # Without Tool SR, which belongs to units and not to the groups of a judge.
 JUDGED_COLUMNS = tuple(name for name in COLUMNS["workflow"] if name in table.JUDGED)
 
 
-def atomic_groups(run: AtomicRun, scan: UnitScan) -> PageTable:
+def atomic_groups(run: AtomicRun, scan: UnitScan) -> list[GroupEstimates]:
     """Return scores by category of the reference's tools and by kind of answer."""
     # Tools of other packages; GTA-Atomic itself has none.
     own = scan.categories
@@ -205,11 +217,12 @@ def atomic_groups(run: AtomicRun, scan: UnitScan) -> PageTable:
         keys = parts[columns[0]]
         if keys:
             tasks = tuple(dict.fromkeys(task for task, _ in keys))
-            groups.append((by, name, str(len(keys)), estimates(parts, tasks, epochs=1)))
-    return _group_table(run.summary.name, columns, groups)
+            found = estimates(parts, tasks, epochs=1)
+            groups.append(GroupEstimates(by, name, str(len(keys)), found))
+    return groups
 
 
-def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
+def workflow_groups(run: JudgedRun, judge: JudgeScores) -> list[GroupEstimates]:
     """Return scores by category of the task, file type and category of called tools."""
     ways: tuple[tuple[str, Sequence[GroupScores], Callable[[TaskScore], Container[str]]], ...] = (
         ("category of the task", judge.categories, lambda one: (one.category or NO_CATEGORY,)),
@@ -226,26 +239,33 @@ def workflow_groups(run: JudgedRun, judge: JudgeScores) -> PageTable:
             for group in found:
                 if group.name in names(task):
                     add_judged_parts(members[by, group.name], task, run.summary.scores)
-    groups: list[_Group] = []
+    groups: list[GroupEstimates] = []
     for by, found, _ in ways:
         for group in found:
             parts = members[by, group.name]
             tasks = tuple(dict.fromkeys(name for name, _ in parts[table.ROOT_SCORE.name]))
             scores = estimates(parts, tasks, epochs=1)
-            groups.append((by, group.name, f"{group.n}/{group.n_units}", scores))
-    return _group_table(run.summary.name, JUDGED_COLUMNS, groups)
+            n, leaves = f"{group.n}/{group.n_units}", f"{group.leaves}/{group.n_leaves}"
+            groups.append(GroupEstimates(by, group.name, n, scores, leaves))
+    return groups
 
 
-def _group_table(name: str, columns: Sequence[str], groups: Sequence[_Group]) -> PageTable:
+def group_table(name: str, mode: RunMode, groups: Sequence[GroupEstimates]) -> PageTable:
+    """Return all scores of the groups."""
+    columns = JUDGED_COLUMNS if mode == "workflow" else COLUMNS[mode]
     first: dict[str, int] = {}
-    for index, (by, *_) in enumerate(groups):
-        first.setdefault(by, index)
+    for index, one in enumerate(groups):
+        first.setdefault(one.by, index)
     return PageTable(
         f"Scores of {name} by group",
         ("group", "n", *map(table.label, columns)),
         tuple(
-            (PageCell(group), PageCell(n), *(estimate_cell(found, column) for column in columns))
-            for _, group, n, found in groups
+            (
+                PageCell(one.name),
+                PageCell(one.n),
+                *(estimate_cell(one.scores, column) for column in columns),
+            )
+            for one in groups
         ),
         parts={index: f"By {by}" for by, index in first.items()},
     )

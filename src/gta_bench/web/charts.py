@@ -11,6 +11,8 @@ from gta_bench.records.workflow_scores import CurvePoint
 WIDTH: Final = 260
 HEIGHT: Final = 130
 TICKS: Final = 4
+# The threshold at which the name of each rate stands.
+LABELED: Final = {LEAF_SR.name: 2.0, ROOT_SR.name: 5.0}
 
 
 class _Tick(NamedTuple):
@@ -19,10 +21,12 @@ class _Tick(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line; `name` selects its style."""
+    """A line; `name` selects its style, and `label` stands at `label_at`."""
 
     name: str
     points: str
+    label: str = ""
+    label_at: tuple[float, float] = (0.0, 0.0)
 
 
 class _Dot(NamedTuple):
@@ -42,6 +46,7 @@ class Chart(NamedTuple):
     y_ticks: tuple[_Tick, ...]
     lines: tuple[_Line, ...] = ()
     dots: tuple[_Dot, ...] = ()
+    marker: _Tick | None = None
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -54,8 +59,8 @@ class Spent(NamedTuple):
     score: float
 
 
-def draw_curve(points: Sequence[CurvePoint]) -> Chart:
-    """Draw both success rates by threshold."""
+def draw_curve(points: Sequence[CurvePoint], *, threshold: float | None = None) -> Chart:
+    """Draw both success rates by threshold, with a mark at the one in use."""
     lines = []
     for row in (LEAF_SR, ROOT_SR):
         rates = [(point.threshold, getattr(point, row.name)) for point in points]
@@ -64,14 +69,22 @@ def draw_curve(points: Sequence[CurvePoint]) -> Chart:
             for threshold, rate in rates
             if rate is not None
         ]
-        lines.append(_Line(row.name.removesuffix("_sr"), " ".join(corners)))
+        # Leaf SR is labeled left of the middle, Root SR right of it, each above its line.
+        at = LABELED[row.name]
+        near = next((rate for place, rate in rates if place >= at and rate is not None), 0.0)
+        place = (at * WIDTH / 10, max(8.0, _height(near) - 5))
+        name = row.name.removesuffix("_sr")
+        lines.append(_Line(name, " ".join(corners), row.label, place))
     return Chart(
         about=f"{LEAF_SR.label} and {ROOT_SR.label} by threshold; the table has the numbers.",
-        x_label="threshold",
+        x_label="score from which a leaf or task passes",
         y_label="% that reach it",
         x_ticks=tuple(_Tick(number * WIDTH / 10, str(number)) for number in range(0, 11, 2)),
         y_ticks=_percent_ticks(),
         lines=tuple(lines),
+        marker=None
+        if threshold is None
+        else _Tick(threshold * WIDTH / 10, f"pass at {threshold:g}"),
     )
 
 

@@ -136,6 +136,7 @@ class TaskRow(NamedTuple):
     causes: tuple[CauseCount, ...]
     work: str
     work_small: str = ""
+    order: float = 0.0
 
 
 def cause_class(name: str) -> str:
@@ -144,13 +145,18 @@ def cause_class(name: str) -> str:
 
 
 def plot_intervals(
-    points: Sequence[PlotPoint], *, top: float = 100, unit: str = " %"
+    points: Sequence[PlotPoint],
+    *,
+    end: float | None = None,
+    top: float = 100,
+    unit: str = " %",
 ) -> IntervalPlot:
-    """Place points on an axis from zero to a short number that none of them exceeds.
+    """Place points on an axis from zero to `end`, or to a short number that none of them exceeds.
 
     `top` is the largest value of the metric; the last tick has the unit.
     """
-    end = plot_end(max((max(one.high, one.value) for one in points), default=top), top=top)
+    if end is None:
+        end = plot_end(max((max(one.high, one.value) for one in points), default=top), top=top)
     rows = tuple(
         PlotRow(one, *(_place(value, end) for value in (one.value, one.low, one.high)))
         for one in points

@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
 
+from gta_bench.errors import format_count
 from gta_bench.judging.messages import PictureSource
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.evidence import FileEvidence
@@ -19,13 +21,17 @@ from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.logs import UnitStream
 
+# The units of a run that its page lists; the page of a longer run says how many it leaves out.
+UNITS_LISTED: Final = 20_000
+
 
 @dataclass(frozen=True)
 class AtomicRun:
-    """An Atomic run and its units."""
+    """An Atomic run and its units; `path` is what commands call it, if not by its name."""
 
     summary: RunSummary
     units: UnitStream[AtomicUnit] | Sequence[AtomicUnit]
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class JudgedRun:
     verdicts: Mapping[VerdictKey, VerdictRow]
     evidence: Mapping[str, FileEvidence]
     picture: PictureSource
+    path: str = ""
 
 
 RunMaterial = AtomicRun | JudgedRun
@@ -49,11 +56,30 @@ class Reference(NamedTuple):
     answer: str
 
 
+class Work(NamedTuple):
+    """What a unit did, in a few words: its calls and steps, and the types of its files."""
+
+    calls: int
+    steps: int
+    kinds: tuple[str, ...]
+    traced: bool = True
+
+    @property
+    def text(self) -> str:
+        """The number of calls, or of steps if there are none."""
+        if not self.traced:
+            return "no prediction"
+        if self.calls:
+            return format_count(self.calls, "call")
+        return format_count(self.steps, "step")
+
+
 @dataclass(frozen=True)
 class UnitScan:
     """What a page needs of all units of a run, read in one pass.
 
-    `categories` are those of tools that are not ours; `trees` are of Workflow units.
+    `categories` are those of tools that are not ours; `trees` are of Workflow units. `about` has
+    the request and category of each task, `work` what the first units did.
     """
 
     keys: list[UnitKey] = field(default_factory=list)
@@ -61,6 +87,8 @@ class UnitScan:
     references: dict[str, Reference] = field(default_factory=dict)
     categories: dict[str, str] = field(default_factory=dict)
     trees: dict[UnitKey, Sequence[Checkpoint]] = field(default_factory=dict)
+    about: dict[str, tuple[str, str]] = field(default_factory=dict)
+    work: dict[UnitKey, Work] = field(default_factory=dict)
 
 
 def scan_units(run: RunMaterial) -> UnitScan:
@@ -70,17 +98,29 @@ def scan_units(run: RunMaterial) -> UnitScan:
         key = (unit.task.id, unit.epoch)
         found.keys.append(key)
         found.errors.update(error_kinds(unit))
+        if len(found.work) < UNITS_LISTED:
+            found.work[key] = _describe_work(unit)
         if isinstance(unit, WorkflowUnit):
             found.trees[key] = unit.task.checkpoints
+            category = unit.task.category or "no category"
+            found.about.setdefault(unit.task.id, (line(unit.task.request), category))
             continue
         answer = unit.task.answer
         kind = "image" if answer is None else answer.kind.replace("_", " ")
         tools = frozenset(turn.call.name for turn in unit.task.calls)
         found.references[unit.task.id] = Reference(tools, kind)
+        found.about.setdefault(unit.task.id, (line(unit.task.request), f"answer: {kind}"))
         found.categories.update(
             (call.tool, call.category) for call in unit.calls if call.category is not None
         )
     return found
+
+
+def _describe_work(unit: AtomicUnit | WorkflowUnit) -> Work:
+    trace = unit.trace or ()
+    calls = len(unit.calls) or sum(isinstance(step, CallStep) for step in trace)
+    kinds = dict.fromkeys(PurePosixPath(file.path).suffix[1:8] for file in unit.deliverables)
+    return Work(calls, len(trace), tuple(filter(None, kinds)), unit.trace is not None)
 
 
 def run_mode(run: RunMaterial) -> RunMode:

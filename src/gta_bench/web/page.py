@@ -1,11 +1,9 @@
-"""The HTML report of runs, which is one file without scripts, other files or network access."""
+"""The HTML report of runs: one file that loads nothing and can be read without its script."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
 from typing import Final
 
-from gta_bench.errors import format_count
 from gta_bench.judge_quality.panel import (
     TEXT_COLUMNS,
     UNSTABLE_TEXT_COLUMNS,
@@ -14,20 +12,16 @@ from gta_bench.judge_quality.panel import (
     unstable_table,
     unstable_title,
 )
+from gta_bench.metrics import table
 from gta_bench.metrics.failures import count_failures
 from gta_bench.metrics.table import LEAF_SR, ROOT_SR
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure
 from gta_bench.records.leaderboard import CANARY
-from gta_bench.records.units import AtomicUnit, WorkflowUnit
-from gta_bench.records.workflow_scores import JudgeScores, TaskScore
-from gta_bench.reports.gains import (
-    Losses,
-    describe_missed,
-    gain_text,
-    leaf_losses,
-    unit_losses,
-)
+from gta_bench.records.run import RunMode
+from gta_bench.records.workflow_scores import JudgeScores
+from gta_bench.reports.findings import NextStep, list_next_steps
+from gta_bench.reports.gains import Losses, gain_text, leaf_losses, unit_losses
 from gta_bench.reports.summary import example, first_examples, remarks, tool_table
 from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import (
@@ -37,11 +31,19 @@ from gta_bench.reports.workflow_summary import (
 )
 from gta_bench.reports.workflow_summary import remarks as workflow_remarks
 from gta_bench.runs.logs import pick_units
-from gta_bench.web.boards import atomic_groups, view_boards, workflow_groups
+from gta_bench.web.boards import (
+    TITLES,
+    GroupEstimates,
+    atomic_groups,
+    group_table,
+    view_boards,
+    workflow_groups,
+)
 from gta_bench.web.charts import draw_curve
+from gta_bench.web.components import IntervalPlot, PlotPoint, plot_intervals
+from gta_bench.web.first_screen import Headline, find_headlines, view_comparison, view_first_screen
 from gta_bench.web.material import (
     AtomicRun,
-    JudgedRun,
     RunMaterial,
     UnitScan,
     anchor,
@@ -55,75 +57,183 @@ from gta_bench.web.pages import (
     number_cell,
     page_table,
     render,
+    script_values,
     style_values,
 )
-from gta_bench.web.sections import unit_name, view_sections
-from gta_bench.web.task_view import score_state, score_text
+from gta_bench.web.sections import PictureBudget, unit_name, view_sections
+from gta_bench.web.task_list import (
+    ROWS_SHOWN,
+    STATES,
+    ListedUnit,
+    TaskList,
+    describe_list,
+    list_units,
+    pack_rows,
+    view_row,
+)
 
-# The number of sections on a page; the units that lost most in each run get one.
+# The number of cards on a page; the worst units of each run get one.
 SECTIONS: Final = 150
 FAILURES_SHOWN: Final = 30
-# Leaves that are ranked for each unit that may get a section; no task has as many.
+# Leaves that are ranked for each unit that may get a card; no task has as many.
 LEAVES_RANKED: Final = 50
 ERRORS_SHOWN: Final = 12
-TASKS_LISTED: Final = 300
+# The metric of the plots of groups: leaves are more than tasks, so their intervals are narrower.
+GROUP_METRIC: Final[Mapping[RunMode, str]] = {
+    "workflow": LEAF_SR.name,
+    "end-to-end": table.primary("end-to-end").name,
+    "step": table.primary("step").name,
+}
 _Link = Callable[[UnitKey], str]
 
 
 def render_report(
     runs: Sequence[RunMaterial], *, wanted: Collection[str] = (), most: int = SECTIONS
 ) -> str:
-    """Return the page; `wanted` tasks always get a section."""
+    """Return the page; `wanted` tasks always get a card."""
     share = most // len(runs)
+    headlines = [find_headlines(run) for run in runs]
+    budget = PictureBudget()
     return render(
         "report.html",
-        **style_values(),
+        **style_values("report.css"),
+        **script_values("report.js"),
         canary=CANARY,
+        comparisons=list(_compare(runs, headlines)) if len(runs) > 1 else [],
         boards=view_boards(runs),
         runs=[
-            _view_run(number, run, most=share, wanted=wanted)
-            for number, run in enumerate(runs, start=1)
+            _view_run(number, run, found, most=share, wanted=wanted, budget=budget)
+            for number, (run, found) in enumerate(zip(runs, headlines, strict=True), start=1)
         ],
     )
 
 
+def _compare(
+    runs: Sequence[RunMaterial], headlines: Sequence[Sequence[Headline]]
+) -> Iterator[object]:
+    """Yield the comparison of the runs of each mode."""
+    for mode, title in TITLES.items():
+        own = [
+            (number, run, found)
+            for number, (run, found) in enumerate(zip(runs, headlines, strict=True), start=1)
+            if run_mode(run) == mode
+        ]
+        if own:
+            numbered = [(number, run) for number, run, _ in own]
+            yield view_comparison(title, numbered, [found for *_, found in own])
+
+
 def _view_run(
-    number: int, run: RunMaterial, *, most: int, wanted: Collection[str]
+    number: int,
+    run: RunMaterial,
+    headlines: Sequence[Headline],
+    *,
+    most: int,
+    wanted: Collection[str],
+    budget: PictureBudget,
 ) -> dict[str, object]:
-    """Return a run with sections for `most` units: the wanted ones, then those that lost most."""
-    name, tools = run.summary.name, run.summary.scores.tools
+    """Return a run with cards for `most` units: the wanted ones, then the worst."""
     scan = scan_units(run)
     losses = _losses(run, scan, most)
-    keys = scan.keys
-    first = [key for key in keys if key[0] in wanted]
-    worst = ((one.task, one.epoch) for _, lost in losses for one in lost.worst)
-    ranked = dict.fromkeys(chain(first, worst, islice(keys, most)))
-    shown = set(islice(ranked, max(most, len(first))))
-    ordered = dict.fromkeys(key for key in keys if key in shown)
+    found = list_units(run, scan, _gains(run, losses))
+    cards = [one for one in found.units if one.key[0] in wanted]
+    chosen = {one.key for one in cards}
+    cards += [one for one in found.units if one.key not in chosen][: max(0, most - len(cards))]
+    cards.sort(key=lambda one: one.rank)
+    shown = {one.key for one in cards}
 
     def link(key: UnitKey) -> str:
         return f"#{anchor(number, *key)}" if key in shown else ""
 
+    first = losses[0][1] if losses else Losses((), 0)
+    summary, mode = run.summary, run_mode(run)
+    steps = list_next_steps(
+        run.path or summary.name,
+        summary.manifest,
+        headlines[0].finding,
+        next(iter(first.worst), None),
+        judge=headlines[0].judge,
+        gain=gain_text(mode),
+    )
+    return {
+        "number": number,
+        "name": summary.name,
+        "screen": view_first_screen(number, run, headlines),
+        "worst": _find_worst(cards, scan, link),
+        "next": [_view_step(step, link) for step in steps],
+        "blocks": [_block(run, scan, index, *one, link) for index, one in enumerate(losses)],
+        "facts": list(list_facts(summary.manifest, summary.scores.scoring_version)),
+        "remarks": _remarks(run),
+        **_view_list(number, run, found, cards, scan, budget),
+        **_view_tools(run, scan),
+        **_view_judging(run),
+    }
+
+
+def _view_step(step: NextStep, link: _Link) -> dict[str, object]:
+    href = link((step.task, step.epoch)) if step.task else ""
+    return {"step": step, "href": href}
+
+
+def _find_worst(cards: Sequence[ListedUnit], scan: UnitScan, link: _Link) -> tuple[str, str] | None:
+    """Return name and link of the worst unit that delivered a file."""
+    for one in cards:
+        if one.state == STATES[0] and one.key in scan.work and scan.work[one.key].kinds:
+            return unit_name(*one.key), link(one.key)
+    return None
+
+
+def _view_list(
+    number: int,
+    run: RunMaterial,
+    found: TaskList,
+    cards: Sequence[ListedUnit],
+    scan: UnitScan,
+    budget: PictureBudget,
+) -> dict[str, object]:
+    """Return the list of tasks: cards, rows without one, and rows that the script shows."""
+    keys = [one.key for one in cards]
+    opened = {*keys}
+    rest = [one for one in found.units if one.key not in opened]
+    plain = rest[: max(0, ROWS_SHOWN - len(cards))]
+    sections = {one["key"]: one for one in view_sections(run, keys, budget=budget)}
+    return {
+        "cards": [
+            (view_row(number, one, found, scan), sections[one.key])
+            for one in cards
+            if one.key in sections
+        ],
+        "plain": [view_row(number, one, found, scan) for one in plain],
+        "packed": pack_rows(rest[len(plain) :], found, scan),
+        "packed_left": len(rest) - len(plain),
+        "counts": [(state, found.counts.get(state, 0)) for state in STATES],
+        "all": sum(found.counts.values()),
+        "cause_names": found.cause_names(),
+        "kinds": sorted({small for _, small in scan.about.values()}),
+        "list_note": describe_list(found, len(cards)),
+    }
+
+
+def _view_tools(run: RunMaterial, scan: UnitScan) -> dict[str, object]:
+    name, tools = run.summary.name, run.summary.scores.tools
     errors = [
         (PageCell(where), PageCell(what), PageCell(str(count)))
         for (where, what), count in scan.errors.most_common()
     ]
     heading = ("where", "what", "times")
-    panel = None if isinstance(run, AtomicRun) else run.summary.panel
-    ceilings = [] if isinstance(run, AtomicRun) else [run.summary]
     return {
-        "number": number,
-        "name": name,
-        "facts": list(list_facts(run.summary.manifest, run.summary.scores.scoring_version)),
-        "remarks": _remarks(run),
-        "blocks": [_block(run, scan, index, *found, link) for index, found in enumerate(losses)],
         "tools": page_table(f"Tool calls of {name}", tool_table(tools), (0, 5)) if tools else None,
         "errors": PageTable(f"Errors of {name}", heading, tuple(errors[:ERRORS_SHOWN]), (0, 1)),
         "errors_left": len(errors[ERRORS_SHOWN:]),
-        "tasks": _task_table(run, keys[:TASKS_LISTED], link),
-        "tasks_left": len(keys[TASKS_LISTED:]),
-        "sections": list(view_sections(number, run, ordered)),
-        "left_out": len(keys) - len(shown),
+    }
+
+
+def _view_judging(run: RunMaterial) -> dict[str, object]:
+    """Return what is known about the judges themselves."""
+    name = run.summary.name
+    panel = None if isinstance(run, AtomicRun) else run.summary.panel
+    ceilings = [] if isinstance(run, AtomicRun) else [run.summary]
+    return {
         "ceiling": page_table(CEILING_TITLE, ceiling_table(ceilings), CEILING_TEXT_COLUMNS)
         if any(one.ceilings for one in ceilings)
         else None,
@@ -154,11 +264,18 @@ def _losses(run: RunMaterial, scan: UnitScan, most: int) -> list[tuple[str, Loss
     ]
 
 
+def _gains(run: RunMaterial, losses: Sequence[tuple[str, Losses]]) -> dict[UnitKey, float]:
+    """Return the gains by which the units of a step run are ordered; others have a value."""
+    if run_mode(run) != "step":
+        return {}
+    return {(one.task, one.epoch): one.gain for _, found in losses for one in found.worst}
+
+
 def _block(
     run: RunMaterial, scan: UnitScan, index: int, judge: str, losses: Losses, link: _Link
 ) -> dict[str, object]:
     """Return groups, success rates and failures of a run according to one judge."""
-    name = run.summary.name
+    name, mode = run.summary.name, run_mode(run)
     rows = tuple(
         (
             _task_cell((one.task, one.epoch), link),
@@ -168,22 +285,57 @@ def _block(
         for one in losses.worst[:FAILURES_SHOWN]
     )
     heading = ("task", "gain", "what is missing, and its first cause")
+    groups = (
+        atomic_groups(run, scan)
+        if isinstance(run, AtomicRun)
+        else workflow_groups(run, run.summary.scores.judges[index])
+    )
     block: dict[str, object] = {
         "judge": judge,
         "losses": PageTable(f"Failures of {name}", heading, rows, (0, 2)),
         "losses_left": max(0, losses.number - FAILURES_SHOWN),
-        "gain": gain_text(run_mode(run)),
+        "gain": gain_text(mode),
+        "groups": group_table(name, mode, groups),
+        "plots": list(_plot_groups(groups, GROUP_METRIC[mode])),
+        "about": _describe_groups(mode),
     }
     if isinstance(run, AtomicRun):
         causes = _cause_table(name, run.summary.scores.failures, link)
-        return block | {"groups": atomic_groups(run, scan), "causes": causes, "curve": None}
+        return block | {"causes": causes, "curve": None}
     scores = run.summary.scores.judges[index]
     return block | {
-        "groups": workflow_groups(run, scores),
         "causes": _cause_table(name, scores.failures, link),
-        "curve": draw_curve(scores.curve),
+        "curve": draw_curve(scores.curve, threshold=run.summary.scores.leaf_threshold),
         "thresholds": _threshold_table(name, scores),
     }
+
+
+def _describe_groups(mode: RunMode) -> str:
+    label = table.label(GROUP_METRIC[mode])
+    small = "scored leaves of all leaves" if mode == "workflow" else "numbers of tasks"
+    return f"{label} with its 95 % interval; small figures are {small}."
+
+
+def _plot_groups(
+    groups: Sequence[GroupEstimates], metric: str
+) -> Iterator[tuple[str, IntervalPlot]]:
+    """Yield a plot for each way to group units; all have the same axis."""
+    for by in dict.fromkeys(one.by for one in groups):
+        points = [
+            PlotPoint(
+                one.name,
+                found.value,
+                found.low,
+                found.high,
+                f"{found.value:.1f}",
+                one.parts or f"n {one.n}",
+                mark="own",
+            )
+            for one in groups
+            if one.by == by and (found := one.scores.get(metric)) is not None
+        ]
+        if points:
+            yield f"By {by}", plot_intervals(points, end=100.0)
 
 
 def _threshold_table(name: str, judge: JudgeScores) -> PageTable:
@@ -196,7 +348,7 @@ def _threshold_table(name: str, judge: JudgeScores) -> PageTable:
 
 
 def _cause_table(name: str, failures: Sequence[Failure], link: _Link) -> PageTable:
-    """Count the first causes, each with an example that has a section if possible."""
+    """Count the first causes, each with an example that has a card if possible."""
     linked = (one for one in failures if link((one.task, one.epoch)))
     examples = first_examples(failures) | first_examples(linked)
     counts = count_failures(failures)
@@ -217,63 +369,5 @@ def _cause_table(name: str, failures: Sequence[Failure], link: _Link) -> PageTab
     return PageTable(f"Failures of {name} by cause", heading, tuple(rows), (0, 4))
 
 
-def _task_table(run: RunMaterial, keys: Sequence[UnitKey], link: _Link) -> PageTable:
-    heading: tuple[str, ...] = ("outcome",)
-    texts: tuple[int, ...] = (0, 1, 2)
-    if isinstance(run, AtomicRun):
-        done = pick_units(run.units, keys)
-        cells = _atomic_cells(run, done)
-        requests = {key: unit.task.request for key, unit in done.items()}
-    else:
-        heading = (*(judge.judge for judge in run.summary.scores.judges), "files")
-        texts = (0, 1 + len(heading))
-        work = pick_units(run.units, keys)
-        cells = _workflow_cells(run, work)
-        requests = {key: unit.task.request for key, unit in work.items()}
-    rows = tuple(
-        (_task_cell(key, link), *cells[key], PageCell(line(requests[key]))) for key in keys
-    )
-    return PageTable(f"Tasks of {run.summary.name}", ("task", *heading, "request"), rows, texts)
-
-
 def _task_cell(key: UnitKey, link: _Link) -> PageCell:
     return PageCell(unit_name(*key), href=link(key))
-
-
-def _atomic_cells(
-    run: AtomicRun, units: Mapping[UnitKey, AtomicUnit]
-) -> dict[UnitKey, tuple[PageCell, ...]]:
-    scores = {
-        (one.task, one.epoch): one
-        for one in run.summary.scores.units
-        if (one.task, one.epoch) in units
-    }
-    return {
-        key: (PageCell(describe_missed(scores[key], unit) if key in scores else "unscored"),)
-        for key, unit in units.items()
-    }
-
-
-def _workflow_cells(
-    run: JudgedRun, units: Mapping[UnitKey, WorkflowUnit]
-) -> dict[UnitKey, tuple[PageCell, ...]]:
-    """Return the root score by each judge, and the number of deliverables."""
-    scores = run.summary.scores
-    cells: dict[UnitKey, list[PageCell]] = {}
-    for judge in scores.judges:
-        for task in judge.tasks:
-            if (task.task, task.epoch) in units:
-                cell = _root_cell(task, scores.root_threshold)
-                cells.setdefault((task.task, task.epoch), []).append(cell)
-    return {
-        key: (*cells.get(key, ()), PageCell(str(len(unit.deliverables))))
-        for key, unit in units.items()
-    }
-
-
-def _root_cell(task: TaskScore, threshold: float) -> PageCell:
-    if task.root is None:
-        known = sum(leaf.value is not None for leaf in task.leaves)
-        leaves = format_count(len(task.leaves), "leaf", "leaves")
-        return PageCell("unscored", f"{known} of {leaves}", state="unscored")
-    return PageCell(score_text(task.root), state=score_state(task.root, threshold))

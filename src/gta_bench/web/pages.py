@@ -74,12 +74,24 @@ def read_style() -> str:
     return read_asset("components.css") + read_asset("style.css")
 
 
-def style_values() -> dict[str, str]:
-    """Return the style sheet for a page that contains it, and its hash for the page's policy."""
-    style = read_style()
-    digest = b64encode(sha256(style.encode()).digest()).decode()
+def style_values(*more: str) -> dict[str, str]:
+    """Return the style sheet for a page that contains it, and its hash for the page's policy.
+
+    `more` are style sheets of this page.
+    """
+    style = "".join([read_style(), *map(read_asset, more)])
     # From this package, without any data of a run.
-    return {"style": Markup(style), "style_hash": f"sha256-{digest}"}
+    return {"style": Markup(style), "style_hash": _hash(style)}
+
+
+def script_values(name: str) -> dict[str, str]:
+    """Return the script of a page that contains it, and its hash for the page's policy."""
+    script = read_asset(name)
+    return {"script": Markup(script), "script_hash": _hash(script)}
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def page_table(name: str, table: Table, texts: Sequence[int] = (0,)) -> PageTable:

@@ -55,7 +55,7 @@ def read_material(
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
         found = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
-        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found)
+        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found, str(run))
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
     units = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
@@ -76,4 +76,5 @@ def read_material(
         verdicts,
         evidence={shown.digest: shown for shown in store.files()},
         picture=store.picture,
+        path=str(run),
     )

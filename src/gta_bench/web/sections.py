@@ -1,6 +1,6 @@
-"""Sections of a page, one for each unit: its request, steps, files and verdicts.
+"""Cards of a page, one for each unit: its request, steps, files and verdicts.
 
-A section is the context of the template `report_atomic.html` or `report_workflow.html`.
+A card is the context of the template `report_atomic.html` or `report_workflow.html`.
 """
 
 import json
@@ -32,12 +32,15 @@ from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.gains import describe_missed
 from gta_bench.reports.tables import short
 from gta_bench.runs.logs import pick_units
-from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, anchor, run_mode
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
 from gta_bench.web.task_view import view_task
 
 STEPS_SHOWN = 40
 LONGEST = 600
-THUMBNAIL = (260, 200)
+THUMBNAIL = (240, 200)
+# Pictures that open: large enough to read a slide.
+LARGE = (900, 900)
+LARGE_BYTES = 6_000_000
 PAGES_SHOWN = 3
 FILES_SHOWN = 8
 
@@ -60,16 +63,29 @@ class PairView(NamedTuple):
     state: str
 
 
+class PictureBudget:
+    """How many bytes of large pictures a page may still contain; then they become small ones."""
+
+    def __init__(self, size: int = LARGE_BYTES) -> None:
+        self.left = size
+
+    def show(self, data: bytes) -> str:
+        """Return a picture as a data URI, as large as the budget allows."""
+        uri = thumbnail(data, LARGE if self.left > 0 else THUMBNAIL)
+        self.left -= len(uri)
+        return uri
+
+
 def view_sections(
-    number: int, run: RunMaterial, shown: Collection[UnitKey]
+    run: RunMaterial, shown: Collection[UnitKey], *, budget: PictureBudget
 ) -> Iterator[dict[str, object]]:
-    """Yield a section for each of the shown units, in their order."""
+    """Yield the card of each of the shown units, in their order."""
     # Of a long run, only these units and scores are in memory.
     if isinstance(run, AtomicRun):
         found = ((one.task, one.epoch, one) for one in run.summary.scores.units)
         scores = {(task, epoch): one for task, epoch, one in found if (task, epoch) in shown}
         for key, unit in pick_units(run.units, shown).items():
-            section = {"anchor": anchor(number, *key), "name": unit_name(*key), "unit": unit}
+            section: dict[str, object] = {"key": key, "name": unit_name(*key), "unit": unit}
             yield section | _atomic_section(run, unit, scores.get(key))
         return
     judges = [
@@ -80,9 +96,11 @@ def view_sections(
         )
         for judge in run.summary.scores.judges
     ]
-    for key, work in pick_units(run.units, shown).items():
-        section = {"anchor": anchor(number, *key), "name": unit_name(*key), "unit": work}
-        yield section | _workflow_section(run, judges, work)
+    works = pick_units(run.units, shown)
+    for key in shown:
+        if key in works:
+            section = {"key": key, "name": unit_name(*key), "unit": works[key]}
+            yield section | _workflow_section(run, judges, works[key], budget)
 
 
 def unit_name(task: str, epoch: int) -> str:
@@ -98,17 +116,18 @@ def _atomic_section(run: AtomicRun, unit: AtomicUnit, score: UnitScore | None) -
         "wanted": reference_text(unit.task),
         "pairs": pair_steps(unit) if step else (),
         "steps": () if step else _view_steps(unit.trace or ()),
+        "inputs": None,
     }
 
 
 def _workflow_section(
-    run: JudgedRun, judges: Sequence[JudgeScores], unit: WorkflowUnit
+    run: JudgedRun, judges: Sequence[JudgeScores], unit: WorkflowUnit, budget: PictureBudget
 ) -> dict[str, object]:
     scores = run.summary.scores
     return {
         "kind": "workflow",
-        "files": _gallery(unit.deliverables, run.evidence, run.picture),
-        "inputs": _gallery(unit.inputs, run.evidence, run.picture),
+        "files": _gallery(unit.deliverables, run.evidence, run.picture, budget),
+        "inputs": _gallery(unit.inputs, run.evidence, run.picture, budget),
         "steps": _view_steps(unit.trace),
         "views": [
             view_task(
@@ -188,7 +207,10 @@ def _cut(text: str) -> str:
 
 
 def _gallery(
-    files: Sequence[Deliverable], evidence: Mapping[str, FileEvidence], picture: PictureSource
+    files: Sequence[Deliverable],
+    evidence: Mapping[str, FileEvidence],
+    picture: PictureSource,
+    budget: PictureBudget,
 ) -> dict[str, object]:
     """Return the first files with thumbnails from their evidence, which is keyed by digest."""
     views = []
@@ -200,25 +222,25 @@ def _gallery(
         else:
             pages = shown.pictures[:PAGES_SHOWN]
             view["size"] = f"{shown.kind}, {_size(file.size)}"
-            view["pictures"] = [(thumbnail(picture(one.digest)), one.label) for one in pages]
+            view["pictures"] = [(budget.show(picture(one.digest)), one.label) for one in pages]
             view["more"] = len(shown.pictures) - len(pages)
             view["notes"] = (*shown.findings, *shown.cut, *shown.unshown)
         views.append(view)
     return {"files": views, "left_out": len(files) - len(views)}
 
 
-def thumbnail(data: bytes) -> str:
+def thumbnail(data: bytes, size: tuple[int, int] = THUMBNAIL) -> str:
     """Return a small version of a picture as a data URI."""
     from PIL import Image
 
     with Image.open(BytesIO(data)) as opened:
-        opened.thumbnail(THUMBNAIL)
+        opened.thumbnail(size)
         shades = opened.convert("RGBA")
     flat = Image.new("RGB", shades.size, "white")
     flat.paste(shades, mask=shades)
     encoded = BytesIO()
-    flat.save(encoded, "JPEG", quality=72)
-    return f"data:image/jpeg;base64,{b64encode(encoded.getvalue()).decode()}"
+    flat.save(encoded, "WEBP", quality=68)
+    return f"data:image/webp;base64,{b64encode(encoded.getvalue()).decode()}"
 
 
 def _size(count: int) -> str:

@@ -1,0 +1,311 @@
+"""What a report says first: the finding in a sentence, outcomes by cause, and what to do next."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, Literal, NamedTuple
+
+from gta_bench.errors import format_count, join_first
+from gta_bench.metrics import table
+from gta_bench.metrics.failures import count_failures
+from gta_bench.metrics.run_scores import NOT_RUN
+from gta_bench.records.failures import FailureCause, FailureCount
+from gta_bench.records.run import RunManifest, RunMode
+from gta_bench.records.scores import RunScores, StrictStepCounts
+from gta_bench.records.workflow_scores import JudgeScores
+from gta_bench.reports.certainty import RunMetrics
+from gta_bench.reports.estimates import Estimate, pair_tasks
+from gta_bench.reports.gains import Loss
+from gta_bench.statistics.pooled import compute_difference
+from gta_bench.statistics.proportions import holm
+
+# What is counted as one outcome in each mode, as singular and plural.
+Noun = Literal["leaf", "step", "task"]
+PLURALS: Final[Mapping[Noun, str]] = {"leaf": "leaves", "step": "steps", "task": "tasks"}
+# Causes that are not the system's fault.
+FAULTLESS: Final[frozenset[FailureCause]] = frozenset({"infrastructure", "judge unscored"})
+# docs/concepts/failures.md explains them at length.
+CAUSES: Final[Mapping[FailureCause, str]] = {
+    "infrastructure": "It broke through no fault of the system.",
+    "judge unscored": "The judge gave no usable score. Never counted as 0.",
+    "format": "No reply, an empty one, or one that breaks the protocol.",
+    "wrong tool": "Another tool than the reference's, or none.",
+    "arguments": "The right tool, called with other arguments.",
+    "tool unavailable": "The tool could not be offered here.",
+    "tool error": "The tool failed and never worked in the task.",
+    "context": "The dialogue no longer fit into the context window.",
+    "turn limit": "The work ended with a call and without an answer.",
+    "missing deliverable": "A file was requested and none was delivered.",
+    "wrong content": "Everything ran; the answer or file is not good enough.",
+}
+# What a headline in percent is a share of.
+SHARES: Final[Mapping[str, str]] = {
+    table.ANS_ACC.name: "of the final answers are right",
+    table.ARG_ACC.name: "of the calls have the right tool and the right arguments",
+}
+PASSED: Final = "passed"
+UNSCORED: Final = "unscored"
+ALPHA: Final = 0.05
+
+
+class Outcomes(NamedTuple):
+    """What became of all leaves, steps or tasks of a run: passed, or failed by first cause.
+
+    `unscored` ones were never run, so that they have no cause.
+    """
+
+    noun: Noun
+    passed: int
+    causes: tuple[FailureCount, ...]
+    unscored: int = 0
+
+    @property
+    def failed(self) -> int:
+        """How many have a cause."""
+        return sum(one.failures for one in self.causes)
+
+    @property
+    def whole(self) -> int:
+        """How many there are."""
+        return self.passed + self.failed + self.unscored
+
+    @property
+    def text(self) -> str:
+        """The number with its noun."""
+        return format_count(self.whole, self.noun, PLURALS[self.noun])
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return every outcome with its number, passed first."""
+        causes = [(one.cause, one.failures) for one in self.causes]
+        return [(PASSED, self.passed), *causes, (UNSCORED, self.unscored)]
+
+
+class Finding(NamedTuple):
+    """What the first sentence is made of; a headline is None if nothing could be measured.
+
+    `n` of `n_units` units have a value of it; `missing` leaves have no score.
+    """
+
+    mode: RunMode
+    headline: Estimate | None
+    n: int
+    n_units: int
+    outcomes: Outcomes | None
+    missing: int = 0
+
+
+def leaf_outcomes(judge: JudgeScores) -> Outcomes:
+    """Return what became of all leaves, according to one judge."""
+    causes = count_failures(judge.failures)
+    failed = sum(one.failures for one in causes)
+    return Outcomes("leaf", max(0, judge.strict.n_leaves - failed), causes)
+
+
+def atomic_outcomes(scores: RunScores) -> Outcomes:
+    """Return what became of all steps, or end to end of all tasks.
+
+    A unit without result counts as one, whatever its number of steps.
+    """
+    causes = count_failures(scores.failures)
+    waiting = sum(one.cause == NOT_RUN for one in scores.unscored)
+    own = sum(one.failures for one in causes) - (len(scores.unscored) - waiting)
+    if scores.mode == "end-to-end":
+        return Outcomes("task", max(0, scores.n - own), causes, waiting)
+    steps = sum(
+        unit.strict.inst_total for unit in scores.units if isinstance(unit.strict, StrictStepCounts)
+    )
+    return Outcomes("step", max(0, steps - own), causes, waiting)
+
+
+def state_finding(finding: Finding) -> str:
+    """Return what was found, in one or two sentences for people who know only the benchmark."""
+    said = _state_workflow(finding) if finding.mode == "workflow" else _state_atomic(finding)
+    return " ".join(filter(None, (said, _state_cause(finding.outcomes))))
+
+
+def _state_workflow(finding: Finding) -> str:
+    one, waiting = finding.headline, finding.n_units - finding.n
+    tasks = format_count(finding.n_units, "task")
+    if finding.outcomes is None:
+        return f"No judge has scored this run yet: {finding.n} of {tasks} are finished."
+    leaves = format_count(finding.missing, "leaf", "leaves")
+    if one is None:
+        return f"No task is fully judged: {leaves} of {finding.outcomes.whole:,} have no score."
+    passed = f"{round(one.value * finding.n / 100):,} of"
+    if not waiting:
+        return f"{passed} {tasks} {_verb(finding.n_units, 'pass')}."
+    wait = f"{leaves} without a score" if finding.missing else "a result"
+    judged = format_count(finding.n, "fully judged task")
+    said = (
+        f"{passed} the {judged} {_verb(finding.n, 'pass')}. The other {waiting:,} "
+        f"{_verb(waiting, 'wait')} for {wait}"
+    )
+    if one.bounds is None:
+        return f"{said}."
+    span = f"{one.bounds.low:.1f} to {one.bounds.high:.1f} %"
+    return f"{said}, so {table.label(one.metric)} can still end anywhere from {span}."
+
+
+def _state_atomic(finding: Finding) -> str:
+    one, waiting = finding.headline, finding.n_units - finding.n
+    if one is None:
+        return f"Nothing could be measured in {format_count(finding.n_units, 'task')}."
+    said = f"{one.value:.1f} % {SHARES[one.metric]}."
+    if waiting:
+        units = format_count(finding.n_units, "task")
+        said += f" {waiting:,} of {units} {_verb(waiting, 'have')} no result yet."
+    return said
+
+
+def _state_cause(outcomes: Outcomes | None) -> str:
+    """Name the most frequent cause that is the system's own, if anything failed."""
+    if outcomes is None:
+        return ""
+    own = [one for one in outcomes.causes if one.cause not in FAULTLESS]
+    if not own:
+        return "" if outcomes.causes or not outcomes.passed else "Nothing failed."
+    failed = sum(one.failures for one in own)
+    if failed == 1:
+        return f"The only {outcomes.noun} that failed has the cause {own[0].cause}."
+    nouns = format_count(failed, f"failed {outcomes.noun}", f"failed {PLURALS[outcomes.noun]}")
+    if own[0].failures == failed:
+        return f"The cause of all {nouns} is {own[0].cause}."
+    return f"The most frequent cause is {own[0].cause}: {own[0].failures:,} of {nouns}."
+
+
+def _verb(number: int, verb: str) -> str:
+    if number != 1:
+        return verb
+    return {"have": "has", "pass": "passes"}.get(verb, f"{verb}s")
+
+
+class Contender(NamedTuple):
+    """A run in a comparison: its headline, and what must be equal for a comparison."""
+
+    label: str
+    metrics: RunMetrics
+    headline: Estimate
+    terms: tuple[object, ...]
+
+
+def state_comparison(runs: Sequence[Contender]) -> str:
+    """Say which run is best, and from which others it can be told apart on the common tasks.
+
+    Each task counts once; the tests of the best run against the others are corrected for their
+    number.
+    """
+    best, *others = sorted(runs, key=lambda one: -one.headline.value)
+    metric = table.label(best.headline.metric)
+    found = {one.label: _test(best, one) for one in others}
+    known = {label: p_value for label, p_value in found.items() if p_value is not None}
+    adjusted = dict(zip(known, holm(list(known.values())), strict=True))
+    behind = [label for label, p_value in adjusted.items() if p_value < ALPHA]
+    tied = [label for label, p_value in adjusted.items() if p_value >= ALPHA]
+    unlike = [label for label, p_value in found.items() if p_value is None]
+    parts = [f"{best.label} has the highest {metric}, {best.headline.value:.1f}."]
+    if behind:
+        parts.append(f"It is ahead of {_list(behind)}, task by task.")
+    if tied:
+        parts.append(f"It cannot be told apart from {_list(tied)}; that does not make them equal.")
+    if unlike:
+        parts.append(f"{_list(unlike)} cannot be compared with it: other tasks, judges or scoring.")
+    return " ".join(parts)
+
+
+def _list(labels: Sequence[str]) -> str:
+    return join_first(labels) if len(labels) > 2 else " and ".join(labels)
+
+
+def _test(one: Contender, two: Contender) -> float | None:
+    """Return the p-value of a difference on the common tasks; None if there is none to test."""
+    shared = sorted({*one.metrics.spec.tasks} & {*two.metrics.spec.tasks})
+    if one.terms != two.terms or not shared:
+        return None
+    metric = one.headline.metric
+    sides = [run.metrics.parts.get(metric) for run in (one, two)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    epochs = one.metrics.spec.epochs, two.metrics.spec.epochs
+    pair = pair_tasks(sides[0], sides[1], shared, epochs=epochs)
+    if not pair.common:
+        return None
+    return compute_difference(*pair.ratios(), top=table.metric(metric).top).p_value
+
+
+class NextStep(NamedTuple):
+    """Something to do about a run: why, and the command or the unit to look at."""
+
+    title: str
+    text: str
+    command: str = ""
+    task: str = ""
+    epoch: int = 1
+
+
+def list_next_steps(
+    name: str,
+    manifest: RunManifest,
+    finding: Finding,
+    worst: Loss | None,
+    *,
+    judge: str = "",
+    gain: str = "",
+    most: int = 3,
+) -> list[NextStep]:
+    """Return what to do next, first what the result depends on most.
+
+    `worst` is the largest loss, in points of `gain`; `judge` is the one of the finding.
+    """
+    steps = _suggest(name, manifest, finding, worst, judge, gain)
+    return list(islice(steps, most))
+
+
+def _suggest(
+    name: str, manifest: RunManifest, finding: Finding, worst: Loss | None, judge: str, gain: str
+) -> Iterator[NextStep]:
+    outcomes, spec = finding.outcomes, manifest.spec
+    if outcomes is None:
+        text = "Scores, causes and groups need a judge."
+        yield NextStep("Judge the run", text, f"gta score {name} --judge MODEL")
+        return
+    counts = {one.cause: one for one in outcomes.causes}
+    if "judge unscored" in counts:
+        one = counts["judge unscored"]
+        asked = judge if "/" in judge else "MODEL"
+        yield NextStep(
+            f"Judge {format_count(one.failures, 'unscored leaf', 'unscored leaves')}",
+            f"They are in {format_count(one.tasks, 'task')}, which have no root score until then.",
+            f"gta score {name} --judge {asked}",
+        )
+    broken = counts["infrastructure"].tasks if "infrastructure" in counts else 0
+    if finding.mode != "workflow" and finding.n < finding.n_units:
+        broken = max(broken, finding.n_units - finding.n)
+    if broken:
+        imported = manifest.imported_from is not None
+        then = "Then import the results again" if imported else "The same command completes the run"
+        yield NextStep(
+            f"Run {format_count(broken, 'task')} again",
+            f"They broke through no fault of the system, or were not run. {then}.",
+            "gta import … --out RUN" if imported else f"gta status {name}",
+        )
+    if worst is not None:
+        causes = f" ({', '.join(worst.causes)})" if worst.causes else ""
+        yield NextStep(
+            f"Read task {worst.task} first",
+            f"Fixing it alone would gain {worst.gain:.2f} points of {gain}{causes}.",
+            task=worst.task,
+            epoch=worst.epoch,
+        )
+    if manifest.dataset_tasks is not None and len(spec.tasks) < manifest.dataset_tasks:
+        yield NextStep(
+            f"Run all {manifest.dataset_tasks:,} tasks",
+            "A subset cannot be ranked. The same command without a selection extends this run.",
+            f"gta run {spec.dataset} … --out {name}",
+        )
+    yield NextStep(
+        "Compare with another run",
+        "Task by task, with a test of the difference.",
+        f"gta compare {name} OTHER",
+    )
+    yield NextStep(
+        "Read it in the terminal", "The same numbers as tables or JSON.", f"gta report {name}"
+    )

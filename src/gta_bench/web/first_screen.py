@@ -1,0 +1,381 @@
+"""The first screen of a run: finding, headline, limits, published neighbors, outcomes, costs."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Final, NamedTuple, cast
+
+from gta_bench.errors import format_count
+from gta_bench.leaderboard.entries import read_published_entries
+from gta_bench.leaderboard.tables import find_interval
+from gta_bench.metrics import table
+from gta_bench.records.attempts import UnitKey
+from gta_bench.records.cost import make_cost, sum_costs
+from gta_bench.records.leaderboard import Entry, MetricName
+from gta_bench.records.run import RunManifest
+from gta_bench.records.workflow_scores import JudgeScores
+from gta_bench.reports.certainty import RunMetrics, collect_metrics
+from gta_bench.reports.estimates import Estimate, estimates, make_workflow_parts
+from gta_bench.reports.findings import (
+    CAUSES,
+    Contender,
+    Finding,
+    Outcomes,
+    atomic_outcomes,
+    leaf_outcomes,
+    state_comparison,
+    state_finding,
+)
+from gta_bench.reports.summary import RELEASED_TASKS, system_name
+from gta_bench.reports.tables import dollars
+from gta_bench.web.boards import COLUMNS, TITLES
+from gta_bench.web.components import (
+    Badge,
+    CauseCard,
+    Figure,
+    IntervalPlot,
+    PlotPoint,
+    StackBar,
+    plot_intervals,
+    stack_counts,
+)
+from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
+
+CAUSES_SHOWN: Final = 3
+NEIGHBORS: Final = 6
+UNKNOWN: Final = "not recorded"
+# Beginnings of badges that say nothing against a result.
+HARMLESS: Final = ("similarity all-mpnet", "published prompts", "prompts in our own words")
+LinkUnit = Callable[[UnitKey], str]
+
+
+class Headline(NamedTuple):
+    """The scores of a run by which it is judged first: all estimates, and the finding of them."""
+
+    judge: str
+    scores: dict[str, Estimate]
+    finding: Finding
+
+    @property
+    def primary(self) -> Estimate | None:
+        """The primary metric."""
+        return self.finding.headline
+
+
+class Neighbors(NamedTuple):
+    """Published systems beside a run, and what to keep in mind."""
+
+    plot: IntervalPlot
+    about: str
+    note: str
+
+
+class FirstScreen(NamedTuple):
+    """What is seen of a run without scrolling."""
+
+    kind: str
+    title: str
+    sentence: str
+    badges: tuple[Badge, ...]
+    label: str
+    value: str
+    unit: str
+    interval: str
+    big: IntervalPlot | None
+    figures: tuple[Figure, ...]
+    neighbors: Neighbors | None
+    no_neighbors: str
+    outcomes: StackBar | None
+    outcomes_title: str
+    causes: tuple[CauseCard, ...]
+    more_causes: str
+    judges: IntervalPlot | None
+
+
+def find_headlines(run: RunMaterial) -> list[Headline]:
+    """Return the headline of a run, for Workflow by every judge; one without a judge has none."""
+    summary, spec = run.summary, run.summary.manifest.spec
+    if isinstance(run, AtomicRun):
+        scores = run.summary.scores
+        (metrics,) = collect_metrics([summary])
+        found = {one.metric: one for one in metrics.estimates()}
+        finding = Finding(
+            run_mode(run),
+            found.get(table.primary(scores.mode).name),
+            scores.n,
+            scores.n_units,
+            atomic_outcomes(scores),
+        )
+        return [Headline("", found, finding)]
+    workflow = run.summary.scores
+    if not workflow.judges:
+        parts = make_workflow_parts((), workflow, run.units)
+        found = estimates(parts, spec.tasks, epochs=spec.epochs)
+        return [Headline("", found, Finding("workflow", None, workflow.n, workflow.n_units, None))]
+    return [_judged_headline(run, judge) for judge in workflow.judges]
+
+
+def _judged_headline(run: JudgedRun, judge: JudgeScores) -> Headline:
+    workflow, spec = run.summary.scores, run.summary.manifest.spec
+    parts = make_workflow_parts(judge.tasks, workflow, run.units)
+    found = estimates(parts, spec.tasks, epochs=spec.epochs)
+    finding = Finding(
+        "workflow",
+        found.get(table.ROOT_SR.name),
+        judge.strict.n,
+        judge.strict.n_units,
+        leaf_outcomes(judge),
+        judge.strict.n_leaves - judge.strict.leaves,
+    )
+    return Headline(judge.judge, found, finding)
+
+
+def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headline]) -> FirstScreen:
+    """Return the first screen by the first judge; the others are rows below."""
+    first = headlines[0]
+    mode, manifest = run_mode(run), run.summary.manifest
+    one = first.primary
+    row = table.primary(mode)
+    badges = tuple(list_badges(run, first))
+    began = "imported" if manifest.imported_from else "run"
+    by = f" · judged by {first.judge}" if first.judge else ""
+    outcomes = first.finding.outcomes
+    neighbors, reason = _view_neighbors(run, one, badges)
+    scored = f"n {first.finding.n:,} of {first.finding.n_units:,}"
+    return FirstScreen(
+        kind=f"{TITLES[mode]} · {began} {manifest.created:%Y-%m-%d}{by}",
+        title=system_name(manifest),
+        sentence=state_finding(first.finding),
+        badges=badges,
+        label=f"{row.label}, strict: {row.meaning}",
+        value="\N{EN DASH}" if one is None else f"{one.value:.1f}",
+        unit="" if one is None else "%",
+        interval=scored if one is None else f"95 % interval {_span(one)} · {scored}",
+        big=None if one is None else plot_intervals([_own_point("", one)]),
+        figures=tuple(_list_figures(run, first)),
+        neighbors=neighbors,
+        no_neighbors=reason,
+        outcomes=None
+        if outcomes is None
+        else stack_counts(outcomes.counts(), f"Of {outcomes.text}"),
+        outcomes_title="" if outcomes is None else f"What became of {outcomes.text}",
+        causes=() if outcomes is None else tuple(_list_causes(number, outcomes)),
+        more_causes=_count_causes(outcomes),
+        judges=_view_judges(headlines) if len(headlines) > 1 else None,
+    )
+
+
+def _own_point(name: str, one: Estimate) -> PlotPoint:
+    return PlotPoint(
+        name, one.value, one.low, one.high, one.text, _span(one), mark="own", current=bool(name)
+    )
+
+
+def _span(one: Estimate) -> str:
+    return f"{one.low:.1f} to {one.high:.1f}"
+
+
+def list_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
+    """Yield everything that limits the headline, as far as the records know it."""
+    manifest, finding = run.summary.manifest, headline.finding
+    if finding.n < finding.n_units:
+        yield Badge(f"not rankable: {finding.n} of {finding.n_units} scored", "warn")
+    if finding.missing:
+        yield Badge(f"{format_count(finding.missing, 'leaf', 'leaves')} unscored", "none")
+    own = (
+        run.summary.badges
+        if isinstance(run, AtomicRun)
+        else run.summary.badges(headline.judge or None)
+    )
+    for text in own:
+        yield Badge(text, "" if text.startswith(HARMLESS) else "warn")
+    spec = manifest.spec
+    if manifest.imported_from is not None:
+        yield Badge("imported")
+    if spec.network == "open":
+        yield Badge("open network", "warn")
+    if spec.controls:
+        yield Badge(f"under controls ({', '.join(spec.controls)})", "warn")
+    if spec.tape is not None and spec.tape.origin == "reference":
+        yield Badge("tool replies from the reference", "warn")
+    if spec.system.images == "attached":
+        yield Badge("images attached", "warn")
+
+
+def _list_figures(run: RunMaterial, headline: Headline) -> Iterator[Figure]:
+    """Yield the other metrics of the mode, then cost and time."""
+    for name in COLUMNS[run_mode(run)][1:4]:
+        if name in headline.scores:
+            one = headline.scores[name]
+            digits = 2 if table.metric(name).scale == "points" else 1
+            span = f"{one.low:.{digits}f} to {one.high:.{digits}f}"
+            yield Figure(table.label(name), f"{one.value:.{digits}f}", span)
+    yield from _list_costs(run, headline)
+
+
+def _list_costs(run: RunMaterial, headline: Headline) -> Iterator[Figure]:
+    usage, n = run.summary.scores.usage, run.summary.scores.n or 1
+    cost = usage.cost_usd
+    judged = next(
+        (
+            judge.usage.cost_usd
+            for judge in ([] if isinstance(run, AtomicRun) else run.summary.scores.judges)
+            if judge.judge == headline.judge
+        ),
+        None,
+    )
+    if cost is None:
+        yield Figure("Cost", UNKNOWN, known=False)
+    else:
+        total = sum_costs(map(make_cost, (cost, judged))).total if judged is not None else cost
+        judging = f", {dollars(judged)} of it judging" if judged else ""
+        yield Figure("Cost", f"${total or 0:,.2f}", f"{dollars(cost / n)} a task{judging}")
+    if not usage.seconds:
+        yield Figure("Time", UNKNOWN, known=False)
+        return
+    yield Figure("Time", _duration(usage.seconds), f"{usage.seconds / n:,.1f} s a task")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:,.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def _list_causes(number: int, outcomes: Outcomes) -> Iterator[CauseCard]:
+    for one in outcomes.causes[:CAUSES_SHOWN]:
+        share = 100 * one.failures / outcomes.failed
+        about = f"{format_count(one.tasks, 'task')} · {share:.0f} % of failures"
+        yield CauseCard(one.cause, one.failures, about, CAUSES[one.cause], f"#run-{number}-tasks")
+
+
+def _count_causes(outcomes: Outcomes | None) -> str:
+    if outcomes is None or not outcomes.causes:
+        return "no failures" if outcomes is not None else ""
+    return f"{format_count(outcomes.failed, 'failure')}, each with its first cause"
+
+
+def _view_judges(headlines: Sequence[Headline]) -> IntervalPlot:
+    """Return the primary metric by every judge that gave one."""
+    return plot_intervals(
+        [
+            _own_point(one.judge, one.primary)._replace(current=False, small=_span(one.primary))
+            for one in headlines
+            if one.primary is not None
+        ]
+    )
+
+
+@cache
+def _published() -> tuple[Entry, ...]:
+    return read_published_entries()
+
+
+def _view_neighbors(
+    run: RunMaterial, own: Estimate | None, badges: Sequence[Badge]
+) -> tuple[Neighbors | None, str]:
+    """Return published systems near this run, or why there are none."""
+    manifest = run.summary.manifest
+    dataset = manifest.spec.dataset
+    released = RELEASED_TASKS[dataset]
+    if not _may_be_released(manifest, released):
+        return None, "These tasks are not the released ones, so no published result is comparable."
+    if own is None:
+        return None, "There is no score yet to compare."
+    metric = cast(MetricName, own.metric)
+    known = [one for one in _published() if one.board == dataset and metric in one.scores]
+    newest = max(one.release for one in known)
+    rows = [one for one in known if one.release == newest]
+    chosen = _choose(rows, metric, own, manifest.spec.system.model)
+    points = [_own_point("This run", own), *(_entry_point(one, metric) for one in chosen)]
+    spans = [found for one in rows if (found := find_interval(one, metric)) is not None]
+    common = sum(100 * one.low <= own.high and own.low <= 100 * one.high for one in spans)
+    limited = any(one.kind in ("warn", "none") for one in badges)
+    note = (
+        f"The interval of this run overlaps those of {common} of "
+        f"{format_count(len(rows), 'published system')}."
+    )
+    if limited:
+        note += " The badges say why this places the run and does not rank it."
+    about = (
+        f"{table.label(metric)}. Filled: this run, strict. Hollow: published {newest} on all "
+        f"{released} tasks, scored as published."
+    )
+    return Neighbors(plot_intervals(points), about, note), ""
+
+
+def _may_be_released(manifest: RunManifest, released: int) -> bool:
+    """Whether the tasks can be released ones: numbered, and not more of them."""
+    size = manifest.dataset_tasks or len(manifest.spec.tasks)
+    return size <= released and all(task.isdecimal() for task in manifest.spec.tasks)
+
+
+def _entry_point(entry: Entry, metric: MetricName) -> PlotPoint:
+    score, found = entry.scores[metric], find_interval(entry, metric)
+    low, high = (score.value, score.value) if found is None else (100 * found.low, 100 * found.high)
+    small = "" if found is None else f"{low:.1f} to {high:.1f}"
+    text = f"{score.value:.{score.decimals}f}"
+    return PlotPoint(entry.system, score.value, low, high, text, small)
+
+
+def _choose(rows: Sequence[Entry], metric: MetricName, own: Estimate, model: str) -> list[Entry]:
+    """Return the same model, the best system and the nearest ones, best first."""
+    ranked = sorted(rows, key=lambda one: -one.scores[metric].value)
+    name = _bare(model)
+    same = [one for one in ranked if name and name in (_bare(one.system), _bare(one.model or ""))]
+    near = sorted(ranked, key=lambda one: abs(one.scores[metric].value - own.value))
+    chosen = list(dict.fromkeys(one.id for one in [*same[:1], *ranked[:1], *near]))[:NEIGHBORS]
+    return [one for one in ranked if one.id in chosen]
+
+
+def _bare(name: str) -> str:
+    """Return a model's name without provider and punctuation."""
+    return re.sub(r"[^a-z0-9]", "", name.rpartition("/")[2].lower())
+
+
+class SideBySide(NamedTuple):
+    """Runs of one mode side by side."""
+
+    title: str
+    metric: str
+    sentence: str
+    plot: IntervalPlot | None
+
+
+def view_comparison(
+    title: str, runs: Sequence[tuple[int, RunMaterial]], headlines: Sequence[Sequence[Headline]]
+) -> SideBySide:
+    """Compare the headlines of runs of one mode, by the first judge of each."""
+    points, contenders = [], []
+    metric = table.primary(run_mode(runs[0][1])).label
+    for (number, run), found in zip(runs, headlines, strict=True):
+        one = found[0]
+        if one.primary is None:
+            continue
+        label = f"{number} ({run.summary.name})"
+        note = system_name(run.summary.manifest)
+        own = _own_point(label, one.primary)._replace(
+            note=note, href=f"#run-{number}", current=False
+        )
+        points.append(own)
+        contenders.append(
+            Contender(f"Run {label}", _metrics(run, one.judge), one.primary, _terms(run, one))
+        )
+    if not contenders:
+        return SideBySide(title, metric, "No run has a score yet.", None)
+    sentence = state_comparison(contenders) if len(contenders) > 1 else ""
+    return SideBySide(title, metric, sentence, plot_intervals(points))
+
+
+def _metrics(run: RunMaterial, judge: str) -> RunMetrics:
+    return next(one for one in collect_metrics([run.summary]) if one.judge == judge)
+
+
+def _terms(run: RunMaterial, one: Headline) -> tuple[object, ...]:
+    """Return what two runs must share for a comparison."""
+    manifest, scores = run.summary.manifest, run.summary.scores
+    common = manifest.dataset_digest, scores.scoring_version, one.judge
+    if isinstance(run, AtomicRun):
+        return (*common, run.summary.scores.similarity)
+    workflow = run.summary.scores
+    return (*common, workflow.leaf_threshold, workflow.root_threshold)

@@ -1,0 +1,166 @@
+"""The sentences of a report: what was found, who is ahead, what to do next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.records.failures import FailureCount
+from gta_bench.records.run import RunSpec, System
+from gta_bench.records.statistics import Bounds
+from gta_bench.reports.certainty import RunMetrics
+from gta_bench.reports.estimates import Estimate, Part, PartTable, estimates
+from gta_bench.reports.findings import (
+    Contender,
+    Finding,
+    NextStep,
+    Outcomes,
+    leaf_outcomes,
+    list_next_steps,
+    state_comparison,
+    state_finding,
+)
+from gta_bench.reports.gains import Loss
+from tests.builders import manifest
+from tests.metrics.workflow_units import SEVEN, rows, unit
+
+WRONG = FailureCount(cause="wrong content", failures=6, tasks=4)
+FORMAT = FailureCount(cause="format", failures=3, tasks=2)
+LOST = FailureCount(cause="judge unscored", failures=5, tasks=3)
+
+
+def score(value: float, metric: str = "root_sr", bounds: Bounds | None = None) -> Estimate:
+    return Estimate(metric, value, value - 5, value + 5, 10, 10, bounds)
+
+
+def leaves(*causes: FailureCount, passed: int = 10) -> Outcomes:
+    return Outcomes("leaf", passed, causes)
+
+
+def test_a_complete_run_says_how_many_tasks_pass_and_the_most_frequent_cause() -> None:
+    finding = Finding("workflow", score(40), 10, 10, leaves(WRONG, FORMAT))
+    assert state_finding(finding) == (
+        "4 of 10 tasks pass. The most frequent cause is wrong content: 6 of 9 failed leaves."
+    )
+
+
+def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None:
+    one = score(50, bounds=Bounds(missing=4, low=20.0, high=80.0))
+    finding = Finding("workflow", one, 6, 10, leaves(LOST, WRONG), missing=5)
+    assert state_finding(finding) == (
+        "3 of the 6 fully judged tasks pass. The other 4 wait for 5 leaves without a score, so "
+        "Root SR can still end anywhere from 20.0 to 80.0 %. The cause of all 6 failed leaves is "
+        "wrong content."
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        (
+            Finding("workflow", None, 3, 10, None),
+            "No judge has scored this run yet: 3 of 10 tasks are finished.",
+        ),
+        (
+            Finding("workflow", None, 0, 3, leaves(LOST), missing=5),
+            "No task is fully judged: 5 leaves of 15 have no score.",
+        ),
+        (
+            Finding("workflow", score(100), 1, 1, leaves()),
+            "1 of 1 task passes. Nothing failed.",
+        ),
+        (
+            Finding(
+                "end-to-end", score(43.21, "ans_acc"), 229, 229, Outcomes("task", 9, (FORMAT,))
+            ),
+            "43.2 % of the final answers are right. The cause of all 3 failed tasks is format.",
+        ),
+        (
+            Finding("step", score(60, "arg_acc"), 228, 229, Outcomes("step", 9, ())),
+            "60.0 % of the calls have the right tool and the right arguments. 1 of 229 tasks has "
+            "no result yet. Nothing failed.",
+        ),
+        (
+            Finding("step", None, 0, 2, Outcomes("step", 0, ())),
+            "Nothing could be measured in 2 tasks.",
+        ),
+        (
+            Finding(
+                "workflow",
+                score(0),
+                2,
+                2,
+                leaves(FailureCount(cause="context", failures=1, tasks=1)),
+            ),
+            "0 of 2 tasks pass. The only leaf that failed has the cause context.",
+        ),
+    ],
+)
+def test_every_state_of_a_run_has_a_sentence(finding: Finding, said: str) -> None:
+    assert state_finding(finding) == said
+
+
+def test_outcomes_add_up_to_all_leaves() -> None:
+    one = unit()
+    scores = score_workflow(
+        [one], list(rows({"a1": 10, "a2": 2, "b": "timeout"})), thresholds=SEVEN
+    )
+    found = leaf_outcomes(scores.judges[0])
+    assert (found.passed, found.failed, found.whole, found.text) == (1, 2, 3, "3 leaves")
+    assert dict(found.counts())["judge unscored"] == 1
+
+
+def contender(name: str, passed: Sequence[int], terms: tuple[object, ...] = ()) -> Contender:
+    tasks = tuple(map(str, range(len(passed))))
+    spec = RunSpec(
+        dataset="workflow", mode="workflow", system=System(model="m", agent="a"), tasks=tasks
+    )
+    parts = {
+        "root_sr": PartTable(
+            ((task, 1), Part(value, 1)) for task, value in zip(tasks, passed, strict=True)
+        )
+    }
+    found = estimates(parts, tasks, epochs=1)["root_sr"]
+    return Contender(
+        name, RunMetrics(name, "j", "workflow", spec, parts, frozenset()), found, terms
+    )
+
+
+def test_the_best_run_is_compared_task_by_task_with_every_other() -> None:
+    best = contender("A", [1] * 30 + [0] * 2)
+    close = contender("B", [1] * 29 + [0] * 3)
+    far = contender("C", [1] * 5 + [0] * 27)
+    other = contender("D", [1] * 20 + [0] * 12, terms=("another judge",))
+    assert state_comparison([far, close, best, other]) == (
+        "A has the highest Root SR, 93.8. It is ahead of C, task by task. It cannot be told apart "
+        "from B; that does not make them equal. D cannot be compared with it: other tasks, judges "
+        "or scoring."
+    )
+
+
+def steps(finding: Finding, worst: Loss | None = None, **changes: Any) -> list[NextStep]:
+    tasks = tuple(map(str, range(finding.n_units)))
+    run = manifest(dataset="workflow", mode="workflow", dataset_digest="0", tasks=tasks, **changes)
+    return list_next_steps("runs/a", run, finding, worst, judge="openai/x", gain="Root score")
+
+
+def test_the_next_steps_begin_with_what_the_result_depends_on() -> None:
+    worst = Loss("7", 2, "cp1", 0.5, ("wrong content",))
+    broken = FailureCount(cause="infrastructure", failures=3, tasks=1)
+    found = steps(Finding("workflow", score(50), 6, 10, leaves(LOST, WRONG, broken)), worst)
+    assert [one.command for one in found] == [
+        "gta score runs/a --judge openai/x",
+        "gta status runs/a",
+        "",
+    ]
+    assert (found[2].task, found[2].epoch) == ("7", 2)
+    assert found[2].text == (
+        "Fixing it alone would gain 0.50 points of Root score (wrong content)."
+    )
+    (first,) = steps(Finding("workflow", None, 3, 10, None))
+    assert first.command == "gta score runs/a --judge MODEL"
+    subset = steps(Finding("workflow", score(50), 10, 10, leaves()), dataset_tasks=132)
+    assert subset[0].title == "Run all 132 tasks"
+    imported = steps(Finding("workflow", score(50), 9, 10, leaves(broken)), imported_from="there")
+    assert imported[0].command == "gta import … --out RUN"
