@@ -9,10 +9,11 @@ from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -69,6 +70,9 @@ REPORT_HEADERS: Final = {
 }
 
 
+QueueState = Literal["", "preparing", "ready", "failed"]
+
+
 class ViewApp:
     """The app for one folder; `asgi` is what a server runs."""
 
@@ -82,6 +86,7 @@ class ViewApp:
         )
         self.traces = TraceViewer(self.library.folder)
         self._slow = Readings()
+        self._preparing = Readings()
         self._queues: dict[str, Future[LabelQueue]] = {}
         routes = [
             Route("/", self.show_runs),
@@ -111,6 +116,7 @@ class ViewApp:
         """Stop everything that the app has started."""
         self.traces.close()
         self._slow.close()
+        self._preparing.close()
         self.library.close()
 
     def find(self, run: str) -> RunEntry:
@@ -323,16 +329,14 @@ class ViewApp:
         return self._page("app_label.html", "label", queues=queues)
 
     def prepare_queue(self, queue: str, *, count: int | None = None, seed: int = 0) -> None:
-        """Start to prepare the leaves of a run for people; several may be prepared at once."""
+        """Start to prepare the leaves of a run for people."""
         entry = self._find_queue(queue)
-        known = self._queues.get(queue)
-        if known is None or (known.done() and known.exception() is not None):
-            settings = self.settings
-
-            def make() -> LabelQueue:
-                return open_queue(entry.folder, settings, count=count, seed=seed)
-
-            self._queues[queue] = self._slow.start(("queue", queue, count, seed), object(), make)
+        if self._queue_state(queue) in ("", "failed"):
+            self._queues[queue] = self._preparing.start(
+                queue,
+                object(),
+                lambda: open_queue(entry.folder, self.settings, count=count, seed=seed),
+            )
 
     def wait_for_queue(self, queue: str) -> LabelQueue:
         """Return the queue as soon as it is prepared."""
@@ -344,30 +348,32 @@ class ViewApp:
                 return entry
         raise HTTPException(404, "There is no such queue.")
 
-    def _queue_state(self, queue: str) -> str:
+    def _queue_state(self, queue: str) -> QueueState:
         known = self._queues.get(queue)
         if known is None:
             return ""
-        return "ready" if known.done() and known.exception() is None else "preparing"
+        if not known.done():
+            return "preparing"
+        return "ready" if known.exception() is None else "failed"
 
     async def _label(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to a queue, or prepare that first."""
-        request = Request(scope, receive)
+        """Pass a request on to a queue that is prepared."""
         queue = scope["path_params"]["queue"]
-        known = self._queues.get(queue)
-        if known is not None and known.done() and known.exception() is None:
-            await known.result().router(scope, receive, send)
-            return
-        response: Response
-        if request.method == "POST" or known is None:
-            self.prepare_queue(queue)
-            response = RedirectResponse(scope["root_path"] + "/", status_code=303)
-            known = self._queues[queue]
-        if known.done() and known.exception() is not None:
-            del self._queues[queue]
-            raise UsageError(str(known.exception()))
-        response = self._wait("label", "The evidence of these leaves is being prepared.")
-        await response(scope, receive, send)
+        state = self._queue_state(queue)
+        app: App
+        if state == "ready":
+            app = self._queues[queue].result().router
+        elif state == "preparing":
+            app = self._wait("label", "The evidence of these leaves is being prepared.")
+        elif scope["method"] == "POST":
+            await run_in_threadpool(self.prepare_queue, queue)
+            app = RedirectResponse(f"{scope['root_path']}/", status_code=303)
+        elif state == "failed":
+            raise UsageError(str(self._queues.pop(queue).exception()))
+        else:
+            await run_in_threadpool(self._find_queue, queue)
+            app = RedirectResponse("/label", status_code=303)
+        await app(scope, receive, send)
 
     def _make(self, key: object, stamp: object, make: Callable[[], Any]) -> Any:
         """Return what is slow to make if it is there within a moment, else None."""
