@@ -1,7 +1,6 @@
 """The app of `gta view` over HTTP: who may ask, what is served, and what the pages say."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -424,10 +423,10 @@ def test_the_report_is_served_in_a_sandbox(client: Client) -> None:
 
 
 def test_nothing_is_written_into_the_folder(client: Client, folder: Path) -> None:
-    before = {file: os.stat(file).st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
     for path in ("/", "/failures", "/compare?a=good", "/label", "/runs/good", "/runs/good/report"):
         client.get(path)
-    after = {file: os.stat(file).st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+    after = {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
     assert before == after
 
 
