@@ -386,7 +386,7 @@ class ViewApp:
 
     def _page(self, template: str, page: str, *, status: int = 200, **values: object) -> Response:
         entries = self.library.entries.values()
-        counts = {"runs": len(entries), "failures": self.failures.count()}
+        counts = {"runs": len(entries), "failures": self.failures.number}
         text = render(
             template,
             page=page,

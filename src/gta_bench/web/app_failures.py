@@ -17,6 +17,7 @@ from gta_bench.runs.directory import FAILURES, RESULTS
 from gta_bench.runs.tables import StoredFailures, connect_database
 
 ROWS_SHOWN: Final = 50
+KEPT: Final = 200  # answers in memory
 GROUPS_SHOWN: Final = 30
 CREATE: Final = """
 CREATE TABLE failures (
@@ -65,11 +66,13 @@ class FoundFailures(NamedTuple):
 
 
 class FailureTable:
-    """The failures of all runs of a folder."""
+    """The failures of all runs of a folder; `number` counts them."""
 
     def __init__(self) -> None:
+        self.number = 0
         self._database = connect_database(Path())
         self._database.execute(CREATE)
+        self._known: dict[tuple[object, ...], FoundFailures] = {}
         self._lock = threading.Lock()
 
     def put(self, run: str, folder: Path, failures: Sequence[Failure] | None) -> None:
@@ -83,9 +86,21 @@ class FailureTable:
             elif failures:
                 _insert_rows(cursor, run, failures)
             cursor.execute("COMMIT")
+            (self.number,) = cursor.execute("SELECT count(*) FROM failures").fetchall()[0]
+            # A new one: who is reading the old one must not put an old answer into this one.
+            self._known = {}
 
     def find(self, chosen: Mapping[str, str], *, page: int = 1) -> FoundFailures:
-        """Return what matches the filters, with its groups."""
+        """Return what matches the filters, with its groups; known answers are kept for a while."""
+        key = (page, *(chosen.get(name, "") for name in FILTERS))
+        known = self._known
+        if key not in known:
+            if len(known) >= KEPT:
+                known.clear()
+            known[key] = self._find(chosen, page)
+        return known[key]
+
+    def _find(self, chosen: Mapping[str, str], page: int) -> FoundFailures:
         where, values = _condition(chosen)
         with self._cursor() as cursor:
             (number,) = cursor.execute(f"SELECT count(*) FROM failures {where}", values).fetchall()[
@@ -109,11 +124,6 @@ class FailureTable:
                 {"run": run, "task": task, "epoch": epoch},
             ).fetchall()
         return [FailureRow(*row) for row in found]
-
-    def count(self) -> int:
-        """Return the number of all failures."""
-        with self._cursor() as cursor:
-            return int(cursor.execute("SELECT count(*) FROM failures").fetchall()[0][0])
 
     def close(self) -> None:
         """Close the database."""

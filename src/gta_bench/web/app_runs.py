@@ -248,20 +248,29 @@ class RunLibrary:
         self._lock = threading.Lock()
 
     def refresh(self, *, patience: float = PATIENCE) -> Mapping[str, RunEntry]:
-        """Look for changes, unless somebody just did; wait a moment for what is read again."""
-        with self._lock:
-            if time.monotonic() - self._checked < FRESH and self.entries:
-                return self.entries
-            found = [(entry_id(name), name, run) for name, run in self._list()]
-            live = {id: find_newest_command(run).live for id, _, run in found}
-            reading = [self._scores(id, run) for id, _, run in found]
-            reading += [self._idle_status(id, run) for id, _, run in found if not live[id]]
-            wait(reading, timeout=patience)
-            entries = {id: self._entry(id, name, run, live[id]) for id, name, run in found}
-            if entries != self.entries:
-                self.entries, self.version = entries, self.version + 1
-            self._checked = time.monotonic()
+        """Look for changes, unless somebody does or just did; wait a moment for what is read."""
+        fresh = time.monotonic() - self._checked < FRESH
+        # Whoever comes while somebody looks gets what was seen last, if there is anything.
+        if fresh or not self._lock.acquire(blocking=not self._checked):
             return self.entries
+        try:
+            self._look(patience)
+        finally:
+            self._lock.release()
+        return self.entries
+
+    def _look(self, patience: float) -> None:
+        found = [(entry_id(name), name, run) for name, run in self._list()]
+        live = {id: find_newest_command(run).live for id, _, run in found}
+        scores = {id: self._scores(id, run) for id, _, run in found}
+        idle = {id: self._idle_status(id, run) for id, _, run in found if not live[id]}
+        wait((*scores.values(), *idle.values()), timeout=patience)
+        entries = {
+            id: self._entry(id, name, run, scores[id], idle.get(id)) for id, name, run in found
+        }
+        if entries != self.entries:
+            self.entries, self.version = entries, self.version + 1
+        self._checked = time.monotonic()
 
     def close(self) -> None:
         """Stop reading."""
@@ -298,17 +307,19 @@ class RunLibrary:
             known = self._manifests[run] = stamp, read_manifest(run)
         return known[1]
 
-    def _entry(self, id: str, name: str, run: Path, live: bool) -> RunEntry:
+    def _entry(
+        self, id: str, name: str, run: Path, scores: Future[Any], idle: Future[Any] | None
+    ) -> RunEntry:
+        """Return a run as it is now; `idle` is the status of one that nobody works on."""
         try:
-            scored = self._scores(id, run)
             return RunEntry(
                 id=id,
                 name=name,
                 folder=run,
                 manifest=self._manifest(run),
-                status=read_status(run) if live else _result(self._idle_status(id, run)),
-                scored=_result(scored),
-                reading=not scored.done(),
+                status=read_status(run) if idle is None else _result(idle),
+                scored=_result(scores),
+                reading=not scores.done(),
             )
         except (GtaError, OSError) as exc:
             return RunEntry(id, name, run, None, problem=" ".join(str(exc).split()))
