@@ -14,13 +14,14 @@ from gta_bench.records.evidence import FileEvidence, Picture
 from gta_bench.records.files import Deliverable
 from gta_bench.records.units import Usage
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.web.material import JudgedRun
+from gta_bench.web.material import AtomicRun, JudgedRun
 from gta_bench.web.page import render_report
 from gta_bench.web.reading import read_material
 from tests.browser import browse
 from tests.cli.test_run import gta
 from tests.leaderboard.bundles import gold_run
 from tests.needs import needs
+from tests.web.test_atomic_page import gold as gold_units
 from tests.web.test_atomic_page import material, silent
 
 pytestmark = [pytest.mark.slow, needs("chromium", "npm")]
@@ -30,13 +31,46 @@ async function look(browser, site) {
   const found = await visit(browser, site, 'report');
   const plain = await browser.newContext({ javaScriptEnabled: false });
   const page = await plain.newPage();
+  // Without the script, a link to a task opens it.
   await page.goto(`${site}#run-1-task-98-1`);
   const shown = await page.isVisible('#run-1-task-98-1 .tree');
   await page.click('#run-1-task-98-1 summary:has-text("Trace")');
-  const trace = await page.isVisible('#run-1-task-98-1 .steps');
+  const trace = await page.isVisible('#run-1-task-98-1 .timeline');
   const covered = await page.$$eval('td.num', (all) => all.filter(
     (one) => one.scrollWidth > one.clientWidth + 1).length);
-  return { found, shown, trace, covered };
+  const bare = await page.isHidden('#run-1-tasks form');
+  const paper = (await page.pdf({ format: 'A4' })).toString('latin1');
+  const pages = paper.match(/\\/Type\\s*\\/Page[^s]/g).length;
+  return { found, shown, trace, covered, bare, pages };
+}
+"""
+FILTER = """
+async function look(browser, site) {
+  const page = await browser.newPage();
+  const opened = [];
+  for (let time = 0; time < 3; time++) {
+    await page.goto('about:blank');
+    const start = Date.now();
+    await page.goto(site);
+    opened.push(Date.now() - start);
+  }
+  const list = '#run-1-tasks';
+  const texts = () => page.$$eval(`${list} .task, ${list} .task-bare`,
+    (all) => all.filter((one) => !one.hidden).map((one) => one.textContent.toLowerCase()));
+  const rows = async () => (await texts()).length;
+  const said = () => page.textContent(`${list} output`);
+  const all = [await rows(), await said()];
+  await page.click('.cause-card');
+  const cause = [await said(), await page.inputValue(`${list} select[name=cause]`)];
+  await page.selectOption(`${list} select[name=cause]`, '');
+  await page.click(`${list} .chip[data-state=passed]`);
+  await page.click(`${list} .pager button[data-page="1"]`);
+  const paged = [await rows(), await page.textContent(`${list} .pager span`)];
+  await page.fill(`${list} input[type=search]`, 'beer');
+  const found = (await texts()).map((one) => one.includes('beer'));
+  await page.evaluate(() => { location.hash = document.querySelector('.task .body').id; });
+  await page.waitForSelector('.task[open]');
+  return { opened, all, cause, paged, found };
 }
 """
 TRACE = """
@@ -118,7 +152,31 @@ def test_three_runs_on_one_page_are_readable_in_every_size(
     for page in seen["found"]:
         assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page
     assert len(seen["found"]) == 4
-    assert (seen["shown"], seen["trace"], seen["covered"]) == (True, True, 0)
+    assert (seen["shown"], seen["trace"], seen["covered"], seen["bare"]) == (True, True, 0, True)
+    assert seen["pages"] <= 6 * len(runs)
+
+
+def test_ten_thousand_units_open_at_once_and_can_be_filtered(
+    packages: Path, atomic_tasks: Mapping[str, AtomicTask], tmp_path: Path
+) -> None:
+    epochs = range(1, 45)
+    units = [
+        one.model_copy(update={"epoch": epoch})
+        for epoch in epochs
+        for one in (silent(atomic_tasks) if epoch % 2 else gold_units(atomic_tasks))
+    ]
+    run = material(units, "end-to-end")
+    spec = {"tasks": tuple(atomic_tasks), "epochs": len(epochs)}
+    summary = run.summary._replace(manifest=run.summary.manifest.with_spec(**spec))
+    file = tmp_path / "report.html"
+    file.write_text(render_report([AtomicRun(summary, units)]), encoding="utf-8")
+    assert file.stat().st_size < 3_000_000
+    seen: Any = browse(packages, FILTER, file.as_uri())
+    assert min(seen["opened"]) < 2_000
+    assert seen["all"] == [50, "10,076 of 10,076 tasks"]
+    assert seen["cause"] == ["5,038 of 10,076 tasks", "format"]
+    assert seen["paged"][0] == 50 and seen["paged"][1].startswith("Page 2 of")
+    assert seen["found"] and all(seen["found"])
 
 
 @pytest.mark.usefixtures("loopback")

@@ -19,8 +19,13 @@ from gta_bench.statistics.pooled import compute_difference
 from gta_bench.statistics.proportions import holm
 
 # What is counted as one outcome in each mode, as singular and plural.
-Noun = Literal["leaf", "step", "task"]
-PLURALS: Final[Mapping[Noun, str]] = {"leaf": "leaves", "step": "steps", "task": "tasks"}
+Noun = Literal["leaf", "step", "task", "unit"]
+PLURALS: Final[Mapping[Noun, str]] = {
+    "leaf": "leaves",
+    "step": "steps",
+    "task": "tasks",
+    "unit": "units",
+}
 # Causes that are not the system's fault.
 FAULTLESS: Final[frozenset[FailureCause]] = frozenset({"infrastructure", "judge unscored"})
 # docs/concepts/failures.md explains them at length.
@@ -100,8 +105,8 @@ def leaf_outcomes(judge: JudgeScores) -> Outcomes:
     return Outcomes("leaf", max(0, judge.strict.n_leaves - failed), causes)
 
 
-def atomic_outcomes(scores: RunScores) -> Outcomes:
-    """Return what became of all steps, or end to end of all tasks.
+def atomic_outcomes(scores: RunScores, *, epochs: int = 1) -> Outcomes:
+    """Return what became of all steps, or end to end of all tasks in all epochs.
 
     A unit without result counts as one, whatever its number of steps.
     """
@@ -109,7 +114,8 @@ def atomic_outcomes(scores: RunScores) -> Outcomes:
     waiting = sum(one.cause == NOT_RUN for one in scores.unscored)
     own = sum(one.failures for one in causes) - (len(scores.unscored) - waiting)
     if scores.mode == "end-to-end":
-        return Outcomes("task", max(0, scores.n - own), causes, waiting)
+        noun: Noun = "task" if epochs == 1 else "unit"
+        return Outcomes(noun, max(0, scores.n - own), causes, waiting)
     steps = sum(
         unit.strict.inst_total for unit in scores.units if isinstance(unit.strict, StrictStepCounts)
     )

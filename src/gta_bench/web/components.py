@@ -14,8 +14,7 @@ from gta_bench.records.failures import FailureCause
 BadgeKind = Literal["", "warn", "good", "bad", "none", "acc"]
 # Filled circle: this run, or a reproduced one. Hollow circle: published. Diamond: self-reported.
 PlotMark = Literal["own", "published", "reported"]
-TICKS: Final = 4
-# Ends of an axis; a fourth of each is a short number.
+# Ends of an axis; half of each is a short number.
 ENDS: Final = (1, 2, 4, 6, 8, 10)
 
 
@@ -177,12 +176,13 @@ def plot_end(highest: float, *, top: float = 100) -> float:
 
 
 def plot_ticks(end: float, *, unit: str = " %") -> tuple[PlotTick, ...]:
-    """Return five ticks from zero to `end`."""
-    labels = [f"{end * part / TICKS:g}" for part in range(TICKS + 1)]
+    """Return five ticks from zero to `end`; the first, the middle and the last have labels."""
     return (
-        PlotTick(0, labels[0], "start"),
-        *(PlotTick(100 * part / TICKS, labels[part], "middle") for part in range(1, TICKS)),
-        PlotTick(100, f"{labels[-1]}{unit}", "end"),
+        PlotTick(0, "0", "start"),
+        PlotTick(25, "", "middle"),
+        PlotTick(50, f"{end / 2:g}", "middle"),
+        PlotTick(75, "", "middle"),
+        PlotTick(100, f"{end:g}{unit}", "end"),
     )
 
 

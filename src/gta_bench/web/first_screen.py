@@ -104,7 +104,7 @@ def find_headlines(run: RunMaterial) -> list[Headline]:
             found.get(table.primary(scores.mode).name),
             scores.n,
             scores.n_units,
-            atomic_outcomes(scores),
+            atomic_outcomes(scores, epochs=spec.epochs),
         )
         return [Headline("", found, finding)]
     workflow = run.summary.scores

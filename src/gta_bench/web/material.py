@@ -20,6 +20,7 @@ from gta_bench.reports.summary import RunSummary
 from gta_bench.reports.tables import line
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.logs import UnitStream
+from gta_bench.web.questions import NO_QUESTIONS, QuestionSource
 
 # The units of a run that its page lists; the page of a longer run says how many it leaves out.
 UNITS_LISTED: Final = 20_000
@@ -32,6 +33,7 @@ class AtomicRun:
     summary: RunSummary
     units: UnitStream[AtomicUnit] | Sequence[AtomicUnit]
     path: str = ""
+    questions: QuestionSource = NO_QUESTIONS
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class JudgedRun:
     evidence: Mapping[str, FileEvidence]
     picture: PictureSource
     path: str = ""
+    questions: QuestionSource = NO_QUESTIONS
 
 
 RunMaterial = AtomicRun | JudgedRun

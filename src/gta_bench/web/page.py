@@ -312,7 +312,7 @@ def _block(
 
 def _describe_groups(mode: RunMode) -> str:
     label = table.label(GROUP_METRIC[mode])
-    small = "scored leaves of all leaves" if mode == "workflow" else "numbers of tasks"
+    small = "scored leaves of all leaves" if mode == "workflow" else "numbers of units"
     return f"{label} with its 95 % interval; small figures are {small}."
 
 

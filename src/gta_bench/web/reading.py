@@ -1,6 +1,7 @@
 """Read the data of pages and trees from the folders of runs, and write the report."""
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from gta_bench.judge_quality.panel import panel_report
 from gta_bench.judging.evidence_store import EVIDENCE, EvidenceStore
@@ -8,6 +9,7 @@ from gta_bench.metrics.labels import combine_labels
 from gta_bench.metrics.panel import pack_leaves
 from gta_bench.packages import missing_packages, require_packages
 from gta_bench.records.ceiling import Ceiling, CeilingScore
+from gta_bench.records.run import RunManifest
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.summary import RunSummary
@@ -23,7 +25,9 @@ from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import UnitStream
 from gta_bench.runs.store import StorePath, write_bytes_atomically
 from gta_bench.runs.verdicts import place_verdicts, read_judges, read_verdicts
+from gta_bench.settings import read_settings
 from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial
+from gta_bench.web.questions import QuestionSource
 
 
 def write_report_page(
@@ -55,7 +59,8 @@ def read_material(
     manifest = read_manifest(run)
     if manifest.spec.mode != "workflow":
         found = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
-        return AtomicRun(RunSummary(name, manifest, read_scores(run)), found, str(run))
+        summary = RunSummary(name, manifest, read_scores(run))
+        return AtomicRun(summary, found, str(run), _find_questions(manifest))
     store = EvidenceStore(run / EVIDENCE)
     scores, verdicts = read_workflow_scores(run), read_verdicts(run)
     units = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, WorkflowUnit)
@@ -77,4 +82,10 @@ def read_material(
         evidence={shown.digest: shown for shown in store.files()},
         picture=store.picture,
         path=str(run),
+        questions=_find_questions(manifest),
     )
+
+
+def _find_questions(manifest: RunManifest) -> QuestionSource:
+    """Return the folder of the run's dataset, as the settings of this machine name it."""
+    return QuestionSource(Path(getattr(read_settings().settings.data, manifest.spec.dataset)))

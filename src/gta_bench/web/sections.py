@@ -38,6 +38,8 @@ from gta_bench.web.task_view import view_task
 STEPS_SHOWN = 40
 LONGEST = 600
 THUMBNAIL = (240, 200)
+QUESTION = (360, 300)
+FORMATS = ("PNG", "JPEG", "WEBP")
 # Pictures that open: large enough to read a slide.
 LARGE = (900, 900)
 LARGE_BYTES = 6_000_000
@@ -116,7 +118,7 @@ def _atomic_section(run: AtomicRun, unit: AtomicUnit, score: UnitScore | None) -
         "wanted": reference_text(unit.task),
         "pairs": pair_steps(unit) if step else (),
         "steps": () if step else _view_steps(unit.trace or ()),
-        "inputs": None,
+        "pictures": _question(run, unit),
     }
 
 
@@ -124,8 +126,11 @@ def _workflow_section(
     run: JudgedRun, judges: Sequence[JudgeScores], unit: WorkflowUnit, budget: PictureBudget
 ) -> dict[str, object]:
     scores = run.summary.scores
+    # Judges may have been shown the inputs, then these pictures are in the gallery.
+    shown = any(file.digest in run.evidence for file in unit.inputs)
     return {
         "kind": "workflow",
+        "pictures": () if shown else _question(run, unit),
         "files": _gallery(unit.deliverables, run.evidence, run.picture, budget),
         "inputs": _gallery(unit.inputs, run.evidence, run.picture, budget),
         "steps": _view_steps(unit.trace),
@@ -140,6 +145,12 @@ def _workflow_section(
             for judge in judges
         ],
     }
+
+
+def _question(run: RunMaterial, unit: AtomicUnit | WorkflowUnit) -> list[tuple[str, str]]:
+    """Return the pictures of the question as data URIs, each with its path."""
+    found = run.questions.pictures(unit)
+    return [(thumbnail(one.data, QUESTION), one.path) for one in found]
 
 
 def reference_text(task: AtomicTask) -> str:
@@ -233,7 +244,8 @@ def thumbnail(data: bytes, size: tuple[int, int] = THUMBNAIL) -> str:
     """Return a small version of a picture as a data URI."""
     from PIL import Image
 
-    with Image.open(BytesIO(data)) as opened:
+    with Image.open(BytesIO(data), formats=FORMATS) as opened:
+        opened.draft("RGB", size)
         opened.thumbnail(size)
         shades = opened.convert("RGBA")
     flat = Image.new("RGB", shades.size, "white")
