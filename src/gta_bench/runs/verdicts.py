@@ -11,6 +11,7 @@ from array import array
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import ExitStack, contextmanager
 from math import inf
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Final
 from weakref import finalize
@@ -94,8 +95,8 @@ def read_task_verdicts(run: StorePath, task: str) -> dict[VerdictKey, VerdictRow
     if not has_verdicts(run):
         return {}
     with join_parts(run / VERDICTS) as file:
-        lines = _VerdictLines(file, run / VERDICTS, to_json(task))
-        return _keep_newest(row for _, row in lines if row.key.task == task)
+        lines = _VerdictLines(file, run / VERDICTS).search(to_json(task))
+        return _keep_newest(row for row in lines if row.key.task == task)
 
 
 def read_unit_rows(run: StorePath) -> UnitRows:
@@ -109,19 +110,18 @@ def place_verdicts(found: Mapping[VerdictKey, VerdictRow]) -> UnitRows:
 
 
 class _VerdictLines:
-    """The lines of a file of verdicts, or those with a text; `shown` is its name in messages."""
+    """The lines of a file of verdicts; `shown` is its name in messages."""
 
-    def __init__(self, file: Path, shown: StorePath, named: bytes = b"") -> None:
+    def __init__(self, file: Path, shown: StorePath) -> None:
         self.file = file
         self._shown = shown
-        self._named = named
 
     def __iter__(self) -> Iterator[tuple[int, VerdictRow]]:
         """Yield every row with the place where its line begins."""
         place = 0
         with self.file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                if line != b"\n" and self._named in line:
+                if line != b"\n":
                     try:
                         row = VerdictRow.model_validate_json(line)
                     except ValidationError as exc:
@@ -130,6 +130,26 @@ class _VerdictLines:
                         raise self._broken(number, exc) from exc
                     yield place, row
                 place += len(line)
+
+    def search(self, text: bytes) -> Iterator[VerdictRow]:
+        """Yield only the rows of lines that contain a text."""
+        with self.file.open("rb") as stream:
+            if not stream.seek(0, os.SEEK_END):
+                return
+            with mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+                place = data.find(text)
+                while place >= 0:
+                    end = data.find(b"\n", place)
+                    if end < 0:  # half written, or complete without its end
+                        end = len(data)
+                    start = data.rfind(b"\n", 0, place) + 1
+                    try:
+                        yield VerdictRow.model_validate_json(data[start:end])
+                    except ValidationError as exc:
+                        if end == len(data):
+                            return
+                        raise self._broken(data[:end].count(b"\n") + 1, exc) from exc
+                    place = data.find(text, end)
 
     def _broken(self, number: int, exc: ValidationError) -> RunError:
         if is_broken_json(exc):

@@ -32,6 +32,8 @@ CASE WHEN cause IN ('wrong tool', 'arguments', 'tool error', 'tool unavailable')
     nullif(regexp_extract(detail, '^([\\w.-]+): ', 1), ''))
 END
 """
+ROWS: Final = "SELECT run, task, epoch, place, cause, detail, tool FROM failures"
+ORDER: Final = "ORDER BY run, length(task), task, epoch, place"
 COLUMNS: Final = ("task", "epoch", "place", "cause", "detail")
 FILTERS: Final = ("cause", "tool", "task", "run")
 
@@ -72,7 +74,7 @@ class FailureTable:
         self.number = 0
         self._database = connect_database(Path())
         self._database.execute(CREATE)
-        self._known: dict[tuple[object, ...], FoundFailures] = {}
+        self._known: dict[tuple[object, ...], Any] = {}
         self._lock = threading.Lock()
 
     def put(self, run: str, folder: Path, failures: Sequence[Failure] | None) -> None:
@@ -92,35 +94,31 @@ class FailureTable:
 
     def find(self, chosen: Mapping[str, str], *, page: int = 1) -> FoundFailures:
         """Return what matches the filters, with its groups; known answers are kept for a while."""
-        key = (page, *(chosen.get(name, "") for name in FILTERS))
         known = self._known
-        if key not in known:
-            if len(known) >= KEPT:
-                known.clear()
-            known[key] = self._find(chosen, page)
-        return known[key]
-
-    def _find(self, chosen: Mapping[str, str], page: int) -> FoundFailures:
         where, values = _condition(chosen)
+        first = ROWS_SHOWN * (page - 1)
         with self._cursor() as cursor:
-            (number,) = cursor.execute(f"SELECT count(*) FROM failures {where}", values).fetchall()[
-                0
-            ]
-            groups = {by: _group(cursor, by, chosen) for by in FILTERS}
-            found = cursor.execute(
-                f"SELECT run, task, epoch, place, cause, detail, tool FROM failures {where}"
-                " ORDER BY run, length(task), task, epoch, place"
-                f" LIMIT {ROWS_SHOWN} OFFSET {ROWS_SHOWN * (page - 1)}",
-                values,
-            ).fetchall()
-        return FoundFailures(number, groups, [FailureRow(*row) for row in found])
+
+            def ask(query: str, values: Mapping[str, Any]) -> Any:
+                key = (query, *values.values())
+                if key not in known:
+                    if len(known) >= KEPT:
+                        known.clear()
+                    known[key] = cursor.execute(query, values).fetchall()
+                return known[key]
+
+            ((number,),) = ask(f"SELECT count(*) FROM failures {where}", values)
+            rows = ask(f"{ROWS} {where} {ORDER} LIMIT {ROWS_SHOWN} OFFSET {first}", values)
+            groups = {
+                by: [FailureGroup(*row) for row in ask(*_group(by, chosen))] for by in FILTERS
+            }
+        return FoundFailures(number, groups, [FailureRow(*row) for row in rows])
 
     def of_unit(self, run: str, task: str, epoch: int) -> list[FailureRow]:
         """Return the failures of one unit."""
         with self._cursor() as cursor:
             found = cursor.execute(
-                "SELECT run, task, epoch, place, cause, detail, tool FROM failures"
-                " WHERE run = $run AND task = $task AND epoch = $epoch ORDER BY place",
+                f"{ROWS} WHERE run = $run AND task = $task AND epoch = $epoch ORDER BY place",
                 {"run": run, "task": task, "epoch": epoch},
             ).fetchall()
         return [FailureRow(*row) for row in found]
@@ -166,15 +164,12 @@ def _condition(chosen: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     return (f"WHERE {' AND '.join(terms)}" if terms else ""), values
 
 
-def _group(
-    cursor: duckdb.DuckDBPyConnection, by: str, chosen: Mapping[str, str]
-) -> list[FailureGroup]:
+def _group(by: str, chosen: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Group by a column; its own filter does not apply, so that another value can be chosen."""
     where, values = _condition({name: value for name, value in chosen.items() if name != by})
-    rows = cursor.execute(
+    query = (
         f"SELECT {by}, count(*), count(DISTINCT task), count(DISTINCT run) FROM failures {where}"
         f" GROUP BY {by} HAVING {by} IS NOT NULL ORDER BY 2 DESC, length({by}), {by}"
-        f" LIMIT {GROUPS_SHOWN}",
-        values,
-    ).fetchall()
-    return [FailureGroup(*row) for row in rows]
+        f" LIMIT {GROUPS_SHOWN}"
+    )
+    return query, values
