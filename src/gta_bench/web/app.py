@@ -190,7 +190,8 @@ class ViewApp:
             stamp,
             lambda: compare_pair({one.name: one.folder for one in (first, second)}, link),
         )
-        tasks = [one for one in list_tasks(first) if one in {*list_tasks(second)}]
+        common = {*list_tasks(second)}
+        tasks = [one for one in list_tasks(first) if one in common]
         key = (task or _first_task(pair, tasks), epoch)
         return self._page(
             "app_compare.html",

@@ -24,7 +24,7 @@ from gta_bench.web.app_runs import RunEntry, Stamp, stamp_files
 from gta_bench.web.task_view import NodeView, TaskView, view_task
 
 # Runs whose places in logs and evidence are kept in memory.
-RUNS_KEPT: Final = 8
+RUNS_KEPT: Final = 64
 PAGES_SHOWN: Final = 3
 LONGEST_TEXT: Final = 20_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
