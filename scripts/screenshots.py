@@ -18,10 +18,10 @@ DOCS = Path(__file__).parent.parent / "docs"
 PICTURES = DOCS / "pictures"
 # Width and height in pixels, so that each ends between two parts of its page.
 SIZES = {
-    "report": (1360, 795),
+    "report": (1280, 532),
     "site": (1280, 640),
     "preview": (1280, 1460),
-    "own-tasks-report": (1280, 846),
+    "own-tasks-report": (1280, 508),
 }
 COLORS = 128  # what such a page needs; a third of the bytes
 
@@ -33,6 +33,7 @@ def main() -> None:
         place = Path(folder)
         _gta("demo", "--out", "gta-demo", cwd=place)
         _gta("leaderboard", "build", "--out", "site", cwd=place)
+        _gta("report", "gta-demo/workflow", "--html", "gta-demo/report.html", cwd=place)
         _photograph(place / "gta-demo" / "report.html", "report")
         _photograph(place / "site" / "index.html", "site")
         _follow(DOCS / "tutorials" / "own-tasks.md", place / "tutorial")

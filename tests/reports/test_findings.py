@@ -13,9 +13,9 @@ from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Estimate, Part, PartTable, estimates
 from gta_bench.reports.findings import (
     Contender,
-    Finding,
     NextStep,
-    Outcomes,
+    OutcomeCounts,
+    RunFinding,
     leaf_outcomes,
     list_next_steps,
     state_comparison,
@@ -34,12 +34,12 @@ def score(value: float, metric: str = "root_sr", bounds: Bounds | None = None) -
     return Estimate(metric, value, value - 5, value + 5, 10, 10, bounds)
 
 
-def leaves(*causes: FailureCount, passed: int = 10) -> Outcomes:
-    return Outcomes("leaf", passed, causes)
+def leaves(*causes: FailureCount, passed: int = 10) -> OutcomeCounts:
+    return OutcomeCounts("leaf", passed, causes)
 
 
 def test_a_complete_run_says_how_many_tasks_pass_and_the_most_frequent_cause() -> None:
-    finding = Finding("workflow", score(40), 10, 10, leaves(WRONG, FORMAT))
+    finding = RunFinding("workflow", score(40), 10, 10, leaves(WRONG, FORMAT))
     assert state_finding(finding) == (
         "4 of 10 tasks pass. The most frequent cause is wrong content: 6 of 9 failed leaves."
     )
@@ -47,7 +47,7 @@ def test_a_complete_run_says_how_many_tasks_pass_and_the_most_frequent_cause() -
 
 def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None:
     one = score(50, bounds=Bounds(missing=4, low=20.0, high=80.0))
-    finding = Finding("workflow", one, 6, 10, leaves(LOST, WRONG), missing=5)
+    finding = RunFinding("workflow", one, 6, 10, leaves(LOST, WRONG), missing=5)
     assert state_finding(finding) == (
         "3 of the 6 fully judged tasks pass. The other 4 wait for 5 leaves without a score, so "
         "Root SR can still end anywhere from 20.0 to 80.0 %. The cause of all 6 failed leaves is "
@@ -59,34 +59,34 @@ def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None
     ("finding", "said"),
     [
         (
-            Finding("workflow", None, 3, 10, None),
+            RunFinding("workflow", None, 3, 10, None),
             "No judge has scored this run yet: 3 of 10 tasks are finished.",
         ),
         (
-            Finding("workflow", None, 0, 3, leaves(LOST), missing=5),
+            RunFinding("workflow", None, 0, 3, leaves(LOST), missing=5),
             "No task is fully judged: 5 leaves of 15 have no score.",
         ),
         (
-            Finding("workflow", score(100), 1, 1, leaves()),
+            RunFinding("workflow", score(100), 1, 1, leaves()),
             "1 of 1 task passes. Nothing failed.",
         ),
         (
-            Finding(
-                "end-to-end", score(43.21, "ans_acc"), 229, 229, Outcomes("task", 9, (FORMAT,))
+            RunFinding(
+                "end-to-end", score(43.21, "ans_acc"), 229, 229, OutcomeCounts("task", 9, (FORMAT,))
             ),
             "43.2 % of the final answers are right. The cause of all 3 failed tasks is format.",
         ),
         (
-            Finding("step", score(60, "arg_acc"), 228, 229, Outcomes("step", 9, ())),
+            RunFinding("step", score(60, "arg_acc"), 228, 229, OutcomeCounts("step", 9, ())),
             "60.0 % of the calls have the right tool and the right arguments. 1 of 229 tasks has "
             "no result yet. Nothing failed.",
         ),
         (
-            Finding("step", None, 0, 2, Outcomes("step", 0, ())),
+            RunFinding("step", None, 0, 2, OutcomeCounts("step", 0, ())),
             "Nothing could be measured in 2 tasks.",
         ),
         (
-            Finding(
+            RunFinding(
                 "workflow",
                 score(0),
                 2,
@@ -97,7 +97,7 @@ def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None
         ),
     ],
 )
-def test_every_state_of_a_run_has_a_sentence(finding: Finding, said: str) -> None:
+def test_every_state_of_a_run_has_a_sentence(finding: RunFinding, said: str) -> None:
     assert state_finding(finding) == said
 
 
@@ -139,16 +139,16 @@ def test_the_best_run_is_compared_task_by_task_with_every_other() -> None:
     )
 
 
-def steps(finding: Finding, worst: Loss | None = None, **changes: Any) -> list[NextStep]:
+def steps(finding: RunFinding, worst: Loss | None = None, **changes: Any) -> list[NextStep]:
     tasks = tuple(map(str, range(finding.n_units)))
     run = manifest(dataset="workflow", mode="workflow", dataset_digest="0", tasks=tasks, **changes)
     return list_next_steps("runs/a", run, finding, worst, judge="openai/x", gain="Root score")
 
 
 def test_the_next_steps_begin_with_what_the_result_depends_on() -> None:
-    worst = Loss("7", 2, "cp1", 0.5, ("wrong content",))
+    worst = Loss("7", 2, "cp1: a title", 0.5, ("wrong content",))
     broken = FailureCount(cause="infrastructure", failures=3, tasks=1)
-    found = steps(Finding("workflow", score(50), 6, 10, leaves(LOST, WRONG, broken)), worst)
+    found = steps(RunFinding("workflow", score(50), 6, 10, leaves(LOST, WRONG, broken)), worst)
     assert [one.command for one in found] == [
         "gta score runs/a --judge openai/x",
         "gta status runs/a",
@@ -156,11 +156,13 @@ def test_the_next_steps_begin_with_what_the_result_depends_on() -> None:
     ]
     assert (found[2].task, found[2].epoch) == ("7", 2)
     assert found[2].text == (
-        "Fixing it alone would gain 0.50 points of Root score (wrong content)."
+        "Fixing its leaf “cp1: a title” alone would gain 0.50 points of Root score (wrong content)."
     )
-    (first,) = steps(Finding("workflow", None, 3, 10, None))
+    (first,) = steps(RunFinding("workflow", None, 3, 10, None))
     assert first.command == "gta score runs/a --judge MODEL"
-    subset = steps(Finding("workflow", score(50), 10, 10, leaves()), dataset_tasks=132)
+    subset = steps(RunFinding("workflow", score(50), 10, 10, leaves()), dataset_tasks=132)
     assert subset[0].title == "Run all 132 tasks"
-    imported = steps(Finding("workflow", score(50), 9, 10, leaves(broken)), imported_from="there")
+    imported = steps(
+        RunFinding("workflow", score(50), 9, 10, leaves(broken)), imported_from="there"
+    )
     assert imported[0].command == "gta import … --out RUN"

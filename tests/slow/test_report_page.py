@@ -47,13 +47,12 @@ async function look(browser, site) {
 FILTER = """
 async function look(browser, site) {
   const page = await browser.newPage();
-  const opened = [];
-  for (let time = 0; time < 3; time++) {
-    await page.goto('about:blank');
-    const start = Date.now();
-    await page.goto(site);
-    opened.push(Date.now() - start);
-  }
+  // CPU time of the page's thread, which does not depend on what else the machine does.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  await page.goto(site);
+  const { metrics } = await session.send('Performance.getMetrics');
+  const busy = metrics.find((one) => one.name === 'TaskDuration').value;
   const list = '#run-1-tasks';
   const texts = () => page.$$eval(`${list} .task, ${list} .task-bare`,
     (all) => all.filter((one) => !one.hidden).map((one) => one.textContent.toLowerCase()));
@@ -70,7 +69,7 @@ async function look(browser, site) {
   const found = (await texts()).map((one) => one.includes('beer'));
   await page.evaluate(() => { location.hash = document.querySelector('.task .body').id; });
   await page.waitForSelector('.task[open]');
-  return { opened, all, cause, paged, found };
+  return { busy, all, cause, paged, found };
 }
 """
 TRACE = """
@@ -147,7 +146,7 @@ def test_three_runs_on_one_page_are_readable_in_every_size(
     ]
     runs = [with_pictures(imported), read_material(gold), material(nothing, "end-to-end")]
     file = tmp_path / "report.html"
-    file.write_text(render_report(runs, most=30), encoding="utf-8")
+    file.write_text(render_report(runs, most=30, wanted=["98"]), encoding="utf-8")
     seen: Any = browse(packages, VISIT, file.as_uri())
     for page in seen["found"]:
         assert (page["errors"], page["problems"], page["overflow"]) == ([], [], 0), page
@@ -172,7 +171,7 @@ def test_ten_thousand_units_open_at_once_and_can_be_filtered(
     file.write_text(render_report([AtomicRun(summary, units)]), encoding="utf-8")
     assert file.stat().st_size < 3_000_000
     seen: Any = browse(packages, FILTER, file.as_uri())
-    assert min(seen["opened"]) < 2_000
+    assert seen["busy"] < 1.5
     assert seen["all"] == [50, "10,076 of 10,076 tasks"]
     assert seen["cause"] == ["5,038 of 10,076 tasks", "format"]
     assert seen["paged"][0] == 50 and seen["paged"][1].startswith("Page 2 of")

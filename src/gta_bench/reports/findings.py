@@ -15,6 +15,7 @@ from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Estimate, pair_tasks
 from gta_bench.reports.gains import Loss
+from gta_bench.reports.tables import line
 from gta_bench.statistics.pooled import compute_difference
 from gta_bench.statistics.proportions import holm
 
@@ -52,7 +53,7 @@ UNSCORED: Final = "unscored"
 ALPHA: Final = 0.05
 
 
-class Outcomes(NamedTuple):
+class OutcomeCounts(NamedTuple):
     """What became of all leaves, steps or tasks of a run: passed, or failed by first cause.
 
     `unscored` ones were never run, so that they have no cause.
@@ -84,7 +85,7 @@ class Outcomes(NamedTuple):
         return [(PASSED, self.passed), *causes, (UNSCORED, self.unscored)]
 
 
-class Finding(NamedTuple):
+class RunFinding(NamedTuple):
     """What the first sentence is made of; a headline is None if nothing could be measured.
 
     `n` of `n_units` units have a value of it; `missing` leaves have no score.
@@ -94,18 +95,18 @@ class Finding(NamedTuple):
     headline: Estimate | None
     n: int
     n_units: int
-    outcomes: Outcomes | None
+    outcomes: OutcomeCounts | None
     missing: int = 0
 
 
-def leaf_outcomes(judge: JudgeScores) -> Outcomes:
+def leaf_outcomes(judge: JudgeScores) -> OutcomeCounts:
     """Return what became of all leaves, according to one judge."""
     causes = count_failures(judge.failures)
     failed = sum(one.failures for one in causes)
-    return Outcomes("leaf", max(0, judge.strict.n_leaves - failed), causes)
+    return OutcomeCounts("leaf", max(0, judge.strict.n_leaves - failed), causes)
 
 
-def atomic_outcomes(scores: RunScores, *, epochs: int = 1) -> Outcomes:
+def atomic_outcomes(scores: RunScores, *, epochs: int = 1) -> OutcomeCounts:
     """Return what became of all steps, or end to end of all tasks in all epochs.
 
     A unit without result counts as one, whatever its number of steps.
@@ -115,20 +116,20 @@ def atomic_outcomes(scores: RunScores, *, epochs: int = 1) -> Outcomes:
     own = sum(one.failures for one in causes) - (len(scores.unscored) - waiting)
     if scores.mode == "end-to-end":
         noun: Noun = "task" if epochs == 1 else "unit"
-        return Outcomes(noun, max(0, scores.n - own), causes, waiting)
+        return OutcomeCounts(noun, max(0, scores.n - own), causes, waiting)
     steps = sum(
         unit.strict.inst_total for unit in scores.units if isinstance(unit.strict, StrictStepCounts)
     )
-    return Outcomes("step", max(0, steps - own), causes, waiting)
+    return OutcomeCounts("step", max(0, steps - own), causes, waiting)
 
 
-def state_finding(finding: Finding) -> str:
+def state_finding(finding: RunFinding) -> str:
     """Return what was found, in one or two sentences for people who know only the benchmark."""
     said = _state_workflow(finding) if finding.mode == "workflow" else _state_atomic(finding)
     return " ".join(filter(None, (said, _state_cause(finding.outcomes))))
 
 
-def _state_workflow(finding: Finding) -> str:
+def _state_workflow(finding: RunFinding) -> str:
     one, waiting = finding.headline, finding.n_units - finding.n
     tasks = format_count(finding.n_units, "task")
     if finding.outcomes is None:
@@ -151,7 +152,7 @@ def _state_workflow(finding: Finding) -> str:
     return f"{said}, so {table.label(one.metric)} can still end anywhere from {span}."
 
 
-def _state_atomic(finding: Finding) -> str:
+def _state_atomic(finding: RunFinding) -> str:
     one, waiting = finding.headline, finding.n_units - finding.n
     if one is None:
         return f"Nothing could be measured in {format_count(finding.n_units, 'task')}."
@@ -162,7 +163,7 @@ def _state_atomic(finding: Finding) -> str:
     return said
 
 
-def _state_cause(outcomes: Outcomes | None) -> str:
+def _state_cause(outcomes: OutcomeCounts | None) -> str:
     """Name the most frequent cause that is the system's own, if anything failed."""
     if outcomes is None:
         return ""
@@ -250,7 +251,7 @@ class NextStep(NamedTuple):
 def list_next_steps(
     name: str,
     manifest: RunManifest,
-    finding: Finding,
+    finding: RunFinding,
     worst: Loss | None,
     *,
     judge: str = "",
@@ -266,7 +267,7 @@ def list_next_steps(
 
 
 def _suggest(
-    name: str, manifest: RunManifest, finding: Finding, worst: Loss | None, judge: str, gain: str
+    name: str, manifest: RunManifest, finding: RunFinding, worst: Loss | None, judge: str, gain: str
 ) -> Iterator[NextStep]:
     outcomes, spec = finding.outcomes, manifest.spec
     if outcomes is None:
@@ -295,9 +296,10 @@ def _suggest(
         )
     if worst is not None:
         causes = f" ({', '.join(worst.causes)})" if worst.causes else ""
+        what = f"its leaf “{line(worst.what, 60)}”" if finding.mode == "workflow" else "it"
         yield NextStep(
             f"Read task {worst.task} first",
-            f"Fixing it alone would gain {worst.gain:.2f} points of {gain}{causes}.",
+            f"Fixing {what} alone would gain {worst.gain:.2f} points of {gain}{causes}.",
             task=worst.task,
             epoch=worst.epoch,
         )

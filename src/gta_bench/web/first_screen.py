@@ -19,8 +19,8 @@ from gta_bench.reports.estimates import Estimate, estimates, make_workflow_parts
 from gta_bench.reports.findings import (
     CAUSES,
     Contender,
-    Finding,
-    Outcomes,
+    OutcomeCounts,
+    RunFinding,
     atomic_outcomes,
     leaf_outcomes,
     state_comparison,
@@ -54,7 +54,7 @@ class Headline(NamedTuple):
 
     judge: str
     scores: dict[str, Estimate]
-    finding: Finding
+    finding: RunFinding
 
     @property
     def primary(self) -> Estimate | None:
@@ -99,7 +99,7 @@ def find_headlines(run: RunMaterial) -> list[Headline]:
         scores = run.summary.scores
         (metrics,) = collect_metrics([summary])
         found = {one.metric: one for one in metrics.estimates()}
-        finding = Finding(
+        finding = RunFinding(
             run_mode(run),
             found.get(table.primary(scores.mode).name),
             scores.n,
@@ -111,7 +111,9 @@ def find_headlines(run: RunMaterial) -> list[Headline]:
     if not workflow.judges:
         parts = make_workflow_parts((), workflow, run.units)
         found = estimates(parts, spec.tasks, epochs=spec.epochs)
-        return [Headline("", found, Finding("workflow", None, workflow.n, workflow.n_units, None))]
+        return [
+            Headline("", found, RunFinding("workflow", None, workflow.n, workflow.n_units, None))
+        ]
     return [_judged_headline(run, judge) for judge in workflow.judges]
 
 
@@ -119,7 +121,7 @@ def _judged_headline(run: JudgedRun, judge: JudgeScores) -> Headline:
     workflow, spec = run.summary.scores, run.summary.manifest.spec
     parts = make_workflow_parts(judge.tasks, workflow, run.units)
     found = estimates(parts, spec.tasks, epochs=spec.epochs)
-    finding = Finding(
+    finding = RunFinding(
         "workflow",
         found.get(table.ROOT_SR.name),
         judge.strict.n,
@@ -242,14 +244,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
-def _list_causes(number: int, outcomes: Outcomes) -> Iterator[CauseCard]:
+def _list_causes(number: int, outcomes: OutcomeCounts) -> Iterator[CauseCard]:
     for one in outcomes.causes[:CAUSES_SHOWN]:
         share = 100 * one.failures / outcomes.failed
         about = f"{format_count(one.tasks, 'task')} · {share:.0f} % of failures"
         yield CauseCard(one.cause, one.failures, about, CAUSES[one.cause], f"#run-{number}-tasks")
 
 
-def _count_causes(outcomes: Outcomes | None) -> str:
+def _count_causes(outcomes: OutcomeCounts | None) -> str:
     if outcomes is None or not outcomes.causes:
         return "no failures" if outcomes is not None else ""
     return f"{format_count(outcomes.failed, 'failure')}, each with its first cause"

@@ -59,7 +59,7 @@ class Reference(NamedTuple):
     answer: str
 
 
-class Work(NamedTuple):
+class UnitWork(NamedTuple):
     """What a unit did, in a few words: its calls and steps, and the types of its files."""
 
     calls: int
@@ -91,7 +91,7 @@ class UnitScan:
     categories: dict[str, str] = field(default_factory=dict)
     trees: dict[UnitKey, Sequence[Checkpoint]] = field(default_factory=dict)
     about: dict[str, tuple[str, str]] = field(default_factory=dict)
-    work: dict[UnitKey, Work] = field(default_factory=dict)
+    work: dict[UnitKey, UnitWork] = field(default_factory=dict)
 
 
 def scan_units(run: RunMaterial) -> UnitScan:
@@ -119,11 +119,11 @@ def scan_units(run: RunMaterial) -> UnitScan:
     return found
 
 
-def _describe_work(unit: AtomicUnit | WorkflowUnit) -> Work:
+def _describe_work(unit: AtomicUnit | WorkflowUnit) -> UnitWork:
     trace = unit.trace or ()
     calls = len(unit.calls) or sum(isinstance(step, CallStep) for step in trace)
     kinds = dict.fromkeys(PurePosixPath(file.path).suffix[1:8] for file in unit.deliverables)
-    return Work(calls, len(trace), tuple(filter(None, kinds)), unit.trace is not None)
+    return UnitWork(calls, len(trace), tuple(filter(None, kinds)), unit.trace is not None)
 
 
 def run_mode(run: RunMaterial) -> RunMode:
