@@ -34,10 +34,12 @@ class FlipView(NamedTuple):
 class ComparedPair(NamedTuple):
     """What a page shows of two runs; `problem` says why they cannot be compared.
 
-    `gate` takes the first run as BASE and the second as NEW.
+    `finding` is the first sentence of the conclusion. `gate` takes the first run as BASE and the
+    second as NEW.
     """
 
-    conclusion: str = ""
+    finding: str = ""
+    more: str = ""
     metrics: PageTable | None = None
     remarks: tuple[str, ...] = ()
     flips: tuple[FlipView, ...] = ()
@@ -59,8 +61,10 @@ def compare_pair(runs: Mapping[str, Path], link: Callable[[str], str]) -> Compar
     except GtaError as exc:
         return ComparedPair(problem=str(exc))
     gate, decision = _decide(first, second)
+    finding, point, more = state_conclusion(found).partition(". ")
     return ComparedPair(
-        conclusion=state_conclusion(found),
+        finding=finding + point.rstrip(),
+        more=more,
         metrics=page_table("Metrics of A and B", comparison_table(found)),
         remarks=tuple(comparison_remarks(found)),
         flips=tuple(_view_flips(one, link) for one in flip_tables(found, FLIPS_SHOWN)),
