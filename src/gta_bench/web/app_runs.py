@@ -56,7 +56,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 ResultT = TypeVar("ResultT")
 
 
-class Headline(NamedTuple):
+class RunHeadline(NamedTuple):
     """The primary metric of a run with its interval; `judge` is empty for GTA-Atomic."""
 
     label: str
@@ -65,12 +65,12 @@ class Headline(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredRun:
+class ScoreView:
     """What the app keeps of a run's scores; causes are those by the first judge."""
 
     n: int
     n_units: int
-    headline: Headline | None
+    headline: RunHeadline | None
     badges: tuple[str, ...]
     causes: tuple[FailureCount, ...]
     tools: tuple[ToolUse, ...]
@@ -96,7 +96,7 @@ class RunEntry:
     folder: Path
     manifest: RunManifest | None
     status: RunStatus | None = None
-    scored: ScoredRun | None = None
+    scored: ScoreView | None = None
     problem: str = ""
     reading: bool = False
 
@@ -136,7 +136,7 @@ def _list_folders(folder: Path) -> list[Path]:
         return []
 
 
-def read_scored(run: Path, manifest: RunManifest) -> tuple[ScoredRun, Sequence[Failure]]:
+def read_scored(run: Path, manifest: RunManifest) -> tuple[ScoreView, Sequence[Failure]]:
     """Read the scores of a run, and its failures by the first judge."""
     if manifest.spec.mode == "workflow":
         judged = read_workflow_scores(run)
@@ -146,15 +146,15 @@ def read_scored(run: Path, manifest: RunManifest) -> tuple[ScoredRun, Sequence[F
     return _view_scores(run.name, manifest, scores), scores.failures
 
 
-def _view_scores(name: str, manifest: RunManifest, scores: RunScores) -> ScoredRun:
+def _view_scores(name: str, manifest: RunManifest, scores: RunScores) -> ScoreView:
     spec = manifest.spec
     row = table.primary(spec.mode)
     found = estimates(make_atomic_parts(scores.units, [row.name]), spec.tasks, epochs=spec.epochs)
     summary = RunSummary(name, manifest, scores)
-    return ScoredRun(
+    return ScoreView(
         n=scores.n,
         n_units=scores.n_units,
-        headline=Headline(row.label, "", found[row.name]) if row.name in found else None,
+        headline=RunHeadline(row.label, "", found[row.name]) if row.name in found else None,
         badges=summary.badges,
         causes=count_failures(scores.failures),
         tools=scores.tools,
@@ -163,17 +163,17 @@ def _view_scores(name: str, manifest: RunManifest, scores: RunScores) -> ScoredR
     )
 
 
-def _view_judged(manifest: RunManifest, scores: WorkflowScores) -> ScoredRun:
+def _view_judged(manifest: RunManifest, scores: WorkflowScores) -> ScoreView:
     spec, row = manifest.spec, table.primary("workflow")
     badges = list(run_badges(manifest))
     headline, judge = None, next(iter(scores.judges), None)
     if judge is not None:
         parts = {row.name: make_judged_parts(judge.tasks, scores)[row.name]}
         found = estimates(parts, spec.tasks, epochs=spec.epochs)
-        headline = Headline(row.label, judge.judge, found[row.name]) if found else None
+        headline = RunHeadline(row.label, judge.judge, found[row.name]) if found else None
         badges += judge_badges(judge.judge)
     costs = (scores.usage.cost_usd, *(one.usage.cost_usd for one in scores.judges))
-    return ScoredRun(
+    return ScoreView(
         n=scores.n,
         n_units=scores.n_units,
         headline=headline,
@@ -285,7 +285,7 @@ class RunLibrary:
         rows = sorted((run / RESULTS / FAILURES).glob("*.parquet"))
         stamp = stamp_files((run / MANIFEST, run / SCORES, *rows))
 
-        def read() -> ScoredRun | None:
+        def read() -> ScoreView | None:
             if not (run / SCORES).is_file():  # not scored yet, or its rows are being written
                 self._on_failures(id, run, None)
                 return None

@@ -50,7 +50,7 @@ class FileView(NamedTuple):
     is_picture: bool = False
 
 
-class LeafPair(NamedTuple):
+class LeafSides(NamedTuple):
     """What two systems got for one leaf; a side is None if it was not judged."""
 
     id: str
@@ -157,12 +157,12 @@ def _view_file(number: int, file: Deliverable, shown: FileEvidence | None) -> Fi
     )
 
 
-def pair_leaves(left: TaskView | None, right: TaskView | None) -> list[LeafPair]:
+def pair_leaves(left: TaskView | None, right: TaskView | None) -> list[LeafSides]:
     """Return the leaves of a task with what both systems got."""
     sides = [{} if view is None else _leaves(view.root) for view in (left, right)]
     requirements = {name: leaf.requirement for own in sides for name, leaf in own.items()}
     return [
-        LeafPair(name, requirement, (sides[0].get(name), sides[1].get(name)))
+        LeafSides(name, requirement, (sides[0].get(name), sides[1].get(name)))
         for name, requirement in requirements.items()
     ]
 

@@ -9,7 +9,7 @@ from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import RunMode
 from gta_bench.reports.estimates import Estimate
 from gta_bench.reports.tables import dollars
-from gta_bench.web.app_runs import RunEntry, ScoredRun
+from gta_bench.web.app_runs import RunEntry, ScoreView
 from gta_bench.web.components import (
     Badge,
     BadgeKind,
@@ -212,7 +212,7 @@ def _badges(entry: RunEntry) -> list[Badge]:
     return found
 
 
-def _complete(scored: ScoredRun) -> bool:
+def _complete(scored: ScoreView) -> bool:
     return scored.n == scored.n_units and scored.leaves == scored.n_leaves
 
 
@@ -229,7 +229,7 @@ def _work(entry: RunEntry) -> str:
     return text
 
 
-def _first_causes(scored: ScoredRun | None) -> tuple[CauseCount, ...]:
+def _first_causes(scored: ScoreView | None) -> tuple[CauseCount, ...]:
     causes = () if scored is None else scored.causes
     return tuple(CauseCount(one.cause, one.failures) for one in causes[:CAUSES_SHOWN])
 
@@ -254,7 +254,7 @@ def _figures(entry: RunEntry) -> list[Figure]:
     ]
 
 
-def _cards(entry: RunEntry, scored: ScoredRun) -> list[CauseCard]:
+def _cards(entry: RunEntry, scored: ScoreView) -> list[CauseCard]:
     return [
         CauseCard(
             cause=one.cause,
@@ -267,7 +267,7 @@ def _cards(entry: RunEntry, scored: ScoredRun) -> list[CauseCard]:
     ]
 
 
-def _outcomes(entry: RunEntry, scored: ScoredRun) -> StackBar | None:
+def _outcomes(entry: RunEntry, scored: ScoreView) -> StackBar | None:
     """Return one bar of everything that passed, failed or has no score."""
     whole = scored.n_leaves if entry.mode == "workflow" else 0
     if not whole:
@@ -277,7 +277,7 @@ def _outcomes(entry: RunEntry, scored: ScoredRun) -> StackBar | None:
     return stack_counts(counts, format_count(whole, "leaf", "leaves"))
 
 
-def _cost(scored: ScoredRun | None) -> str:
+def _cost(scored: ScoreView | None) -> str:
     known = scored is not None and scored.cost_usd is not None
     return dollars(scored.cost_usd) if scored is not None and known else "cost unknown"
 
