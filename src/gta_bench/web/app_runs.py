@@ -334,7 +334,7 @@ def entry_id(name: str) -> str:
     """Return the name of a run in addresses: its path, or if that has other letters, a digest too.
 
     >>> entry_id("gem"), entry_id("gem/rounds/2")
-    ('gem', 'gem-rounds-2-1e5b9a')
+    ('gem', 'gem-rounds-2-54cd75')
     """
     if _ID.fullmatch(name):
         return name
