@@ -12,7 +12,7 @@ PICTURES = REPOSITORY / "docs" / "pictures"
 @pytest.mark.parametrize(
     ("name", "page", "width"),
     [
-        ("report", "reports.md", 1360),
+        ("report", "reports.md", 1280),
         ("site", "leaderboard.md", 1280),
         ("preview", "tutorials/own-tasks.md", 1280),
         ("own-tasks-report", "tutorials/own-tasks.md", 1280),

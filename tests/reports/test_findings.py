@@ -133,9 +133,9 @@ def test_the_best_run_is_compared_task_by_task_with_every_other() -> None:
     far = contender("C", [1] * 5 + [0] * 27)
     other = contender("D", [1] * 20 + [0] * 12, terms=("another judge",))
     assert state_comparison([far, close, best, other]) == (
-        "A has the highest Root SR, 93.8. It is ahead of C, task by task. It cannot be told apart "
-        "from B; that does not make them equal. D cannot be compared with it: other tasks, judges "
-        "or scoring."
+        "A has the highest Root SR, 93.8. It is ahead of C, task by task. It cannot be "
+        "distinguished from B; that does not make them equal. D cannot be compared with it: other "
+        "tasks, judges or scoring."
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 from pydantic import JsonValue
 
-from gta_bench.cli.options import FILE, RUN, STORE_PATH
+from gta_bench.cli.options import FILE, NEW_FOLDER, RUN, STORE_PATH
 from gta_bench.cli.output import say, write_json, write_table
 from gta_bench.decisions.controls import (
     Compared,
@@ -111,6 +111,11 @@ class Titled(NamedTuple):
     help="Write one HTML page instead: intervals, groups, costs, failures, traces, evidence.",
 )
 @click.option(
+    "--figures",
+    type=NEW_FOLDER,
+    help="Write figures for a paper into this folder instead: SVG, PDF, and their numbers as CSV.",
+)
+@click.option(
     "--ceiling",
     "ceilings",
     multiple=True,
@@ -123,20 +128,24 @@ def report(
     shape: Literal["table", "markdown", "json"],
     tasks: tuple[str, ...],
     html: StorePath | None,
+    figures: Path | None,
     ceilings: tuple[Path, ...],
 ) -> None:
     """Show the scores of RUNS: both scorings, how many units have a score, usage and cost.
 
     RUNS are run folders, or folders of tables that `gta results export` wrote.
     """
-    if html is not None or tasks:
+    if html is not None or figures is not None or tasks:
         # Units are read from the logs, which needs the evaluation engine.
         from gta_bench.cli.view import write_trees
-        from gta_bench.web.reading import write_report_page
+        from gta_bench.web.reading import write_paper_figures, write_report_page
 
         if html is not None:
             write_report_page(runs, html, ceilings=read_ceilings(ceilings))
             say(f"Open {html}")
+        if figures is not None:
+            for file in write_paper_figures(runs, figures):
+                click.echo(file)
         if tasks:
             write_trees(runs, tasks)
     elif shape == "json":

@@ -11,6 +11,7 @@ from gta_bench.metrics.run_scores import NOT_RUN
 from gta_bench.records.failures import FailureCause, FailureCount
 from gta_bench.records.run import RunManifest, RunMode
 from gta_bench.records.scores import RunScores, StrictStepCounts
+from gta_bench.records.statistics import Difference
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.certainty import RunMetrics
 from gta_bench.reports.estimates import Estimate, pair_tasks
@@ -195,24 +196,26 @@ class Contender(NamedTuple):
 
 
 def state_comparison(runs: Sequence[Contender]) -> str:
-    """Say which run is best, and from which others it can be told apart on the common tasks.
+    """Say which run is best, and from which others it can be distinguished on the common tasks.
 
     Each task counts once; the tests of the best run against the others are corrected for their
     number.
     """
     best, *others = sorted(runs, key=lambda one: -one.headline.value)
     metric = table.label(best.headline.metric)
-    found = {one.label: _test(best, one) for one in others}
-    known = {label: p_value for label, p_value in found.items() if p_value is not None}
+    found = {one.label: pair_runs(best, one) for one in others}
+    known = {label: one.p_value for label, one in found.items() if one is not None}
     adjusted = dict(zip(known, holm(list(known.values())), strict=True))
     behind = [label for label, p_value in adjusted.items() if p_value < ALPHA]
     tied = [label for label, p_value in adjusted.items() if p_value >= ALPHA]
-    unlike = [label for label, p_value in found.items() if p_value is None]
+    unlike = [label for label, one in found.items() if one is None]
     parts = [f"{best.label} has the highest {metric}, {best.headline.value:.1f}."]
     if behind:
         parts.append(f"It is ahead of {_list(behind)}, task by task.")
     if tied:
-        parts.append(f"It cannot be told apart from {_list(tied)}; that does not make them equal.")
+        parts.append(
+            f"It cannot be distinguished from {_list(tied)}; that does not make them equal."
+        )
     if unlike:
         parts.append(f"{_list(unlike)} cannot be compared with it: other tasks, judges or scoring.")
     return " ".join(parts)
@@ -222,8 +225,8 @@ def _list(labels: Sequence[str]) -> str:
     return join_first(labels) if len(labels) > 2 else " and ".join(labels)
 
 
-def _test(one: Contender, two: Contender) -> float | None:
-    """Return the p-value of a difference on the common tasks; None if there is none to test."""
+def pair_runs(one: Contender, two: Contender) -> Difference | None:
+    """Return the difference on the common tasks; None if the runs cannot be compared."""
     shared = sorted({*one.metrics.spec.tasks} & {*two.metrics.spec.tasks})
     if one.terms != two.terms or not shared:
         return None
@@ -235,7 +238,7 @@ def _test(one: Contender, two: Contender) -> float | None:
     pair = pair_tasks(sides[0], sides[1], shared, epochs=epochs)
     if not pair.common:
         return None
-    return compute_difference(*pair.ratios(), top=table.metric(metric).top).p_value
+    return compute_difference(*pair.ratios(), top=table.metric(metric).top)
 
 
 class NextStep(NamedTuple):

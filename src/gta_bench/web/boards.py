@@ -83,7 +83,7 @@ def view_boards(runs: Sequence[RunMaterial]) -> list[dict[str, object]]:
                     "remarks": (*describe_broken(units), *repeat_remarks(again)),
                     "spent": spent,
                     "charts": charts,
-                    "known": any(value is not None for _, run in own for value in _per_task(run)),
+                    "known": any(value is not None for _, run in own for value in per_task(run)),
                 }
             )
     return found
@@ -136,7 +136,7 @@ def _cost_table(
     label = table.primary(mode).label
     # The first strict row of each run.
     best = {row.number: row.headline for row in reversed(rows) if row.headline is not None}
-    usages = {number: _per_task(run) for number, run in runs}
+    usages = {number: per_task(run) for number, run in runs}
     axes = {table.COST.heading: "cost", table.SECONDS.heading: "time"}
     fronts: dict[int, list[str]] = {number: [] for number in usages}
     charts = []
@@ -163,11 +163,11 @@ def _cost_table(
                 PageCell(" and ".join(fronts[number]) or DASH),
             )
         )
-    heading = ("", "run", label, *axes, table.TOKENS.heading, "on the front")
+    heading = ("no.", "run", label, *axes, table.TOKENS.heading, "on the front")
     return PageTable(f"Cost of runs of {TITLES[mode]}", heading, tuple(cells), (0, 1, 6)), charts
 
 
-def _per_task(run: RunMaterial) -> tuple[float | None, float | None, float | None]:
+def per_task(run: RunMaterial) -> tuple[float | None, float | None, float | None]:
     """Return cost, seconds and tokens of a unit; None if not recorded."""
     usage, n = run.summary.scores.usage, run.summary.scores.n or 1
     tokens = usage.input_tokens + usage.output_tokens

@@ -147,7 +147,7 @@ def plot_intervals(
     points: Sequence[PlotPoint],
     *,
     end: float | None = None,
-    top: float = 100,
+    top: float = 100.0,
     unit: str = " %",
 ) -> IntervalPlot:
     """Place points on an axis from zero to `end`, or to a short number that none of them exceeds.
@@ -163,7 +163,7 @@ def plot_intervals(
     return IntervalPlot(rows, plot_ticks(end, unit=unit))
 
 
-def plot_end(highest: float, *, top: float = 100) -> float:
+def plot_end(highest: float, *, top: float = 100.0) -> float:
     """Return where an axis ends: `top`, or a short number below it.
 
     >>> plot_end(17.3), plot_end(0.0), plot_end(81.0), plot_end(3.4, top=10)

@@ -348,25 +348,35 @@ def view_comparison(
     title: str, runs: Sequence[tuple[int, RunMaterial]], headlines: Sequence[Sequence[Headline]]
 ) -> SideBySide:
     """Compare the headlines of runs of one mode, by the first judge of each."""
-    points, contenders = [], []
+    points = []
     metric = table.primary(run_mode(runs[0][1])).label
+    contenders = list_contenders(runs, headlines)
     for (number, run), found in zip(runs, headlines, strict=True):
-        one = found[0]
-        if one.primary is None:
-            continue
-        label = f"{number} ({run.summary.name})"
-        note = system_name(run.summary.manifest)
-        own = _own_point(label, one.primary)._replace(
-            note=note, href=f"#run-{number}", current=False
-        )
-        points.append(own)
-        contenders.append(
-            Contender(f"Run {label}", _metrics(run, one.judge), one.primary, _terms(run, one))
-        )
+        one = found[0].primary
+        if one is not None:
+            own = _own_point(f"{number} ({run.summary.name})", one)
+            note, href = system_name(run.summary.manifest), f"#run-{number}"
+            points.append(own._replace(note=note, href=href, current=False))
     if not contenders:
         return SideBySide(title, metric, "No run has a score yet.", None)
     sentence = state_comparison(contenders) if len(contenders) > 1 else ""
     return SideBySide(title, metric, sentence, plot_intervals(points))
+
+
+def list_contenders(
+    runs: Sequence[tuple[int, RunMaterial]], headlines: Sequence[Sequence[Headline]]
+) -> list[Contender]:
+    """Return the runs that have a headline, by the first judge of each."""
+    return [
+        Contender(
+            f"Run {number} ({run.summary.name})",
+            _metrics(run, one.judge),
+            primary,
+            _terms(run, one),
+        )
+        for (number, run), (one, *_) in zip(runs, headlines, strict=True)
+        if (primary := one.primary) is not None
+    ]
 
 
 def _metrics(run: RunMaterial, judge: str) -> RunMetrics:

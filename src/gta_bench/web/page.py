@@ -312,7 +312,7 @@ def _block(
 
 def _describe_groups(mode: RunMode) -> str:
     label = table.label(GROUP_METRIC[mode])
-    small = "scored leaves of all leaves" if mode == "workflow" else "numbers of units"
+    small = "scored leaves of all leaves" if mode == "workflow" else "tasks that have this metric"
     return f"{label} with its 95 % interval; small figures are {small}."
 
 
@@ -328,7 +328,7 @@ def _plot_groups(
                 found.low,
                 found.high,
                 f"{found.value:.1f}",
-                one.parts or f"n {one.n}",
+                one.parts or f"n {found.n}",
                 mark="own",
             )
             for one in groups

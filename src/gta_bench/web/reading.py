@@ -41,14 +41,29 @@ def write_report_page(
     require_packages("An HTML page", "scipy", extra="report")
     from gta_bench.web.page import render_report
 
+    page = render_report(_read_materials(runs, ceilings), wanted=wanted)
+    write_bytes_atomically(file, current_redactor().text(page).encode())
+
+
+def write_paper_figures(runs: Sequence[StorePath], folder: Path) -> list[Path]:
+    """Write figures of the runs for a paper, and return the files."""
+    require_packages("A figure", "scipy", extra="report")
+    require_packages("A figure", "matplotlib", extra="tools")
+    from gta_bench.web.figures import write_figures
+
+    return write_figures(_read_materials(runs), folder)
+
+
+def _read_materials(
+    runs: Sequence[StorePath], ceilings: Sequence[Ceiling] = ()
+) -> list[RunMaterial]:
+    """Read runs, named by their folders if these differ."""
     names = [run.resolve().name for run in runs]
     unique = len(set(names)) == len(names)
-    materials = [
+    return [
         read_material(run, name if unique else str(run), ceilings)
         for run, name in zip(runs, names, strict=True)
     ]
-    page = render_report(materials, wanted=wanted)
-    write_bytes_atomically(file, current_redactor().text(page).encode())
 
 
 def read_material(
