@@ -1,9 +1,11 @@
 import os
+import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from gta_bench.runs.logs import find_log
@@ -17,36 +19,42 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return judged_run(tmp_path_factory.mktemp("view"))
 
 
-@pytest.fixture
-def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("no_display")
-def test_without_a_display_the_address_is_told(run: Path) -> None:
-    result = gta("view", run, "--task", "2")
-    assert result.exit_code == 0, result.output
-    assert result.stdout == f"{(run / 'report.html').resolve().as_uri()}#run-1-task-2-1\n"
-    assert 'id="run-1-task-2-1"' in (run / "report.html").read_text(encoding="utf-8")
-    assert gta("view", run).stdout.endswith("report.html\n")
-
-
-def test_a_browser_is_opened_where_there_is_one(run: Path, tmp_path: Path) -> None:
+def test_the_app_opens_at_the_task_and_ends_with_an_interrupt(
+    run: Path, tmp_path: Path, loopback: None
+) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n', encoding="utf-8")
     browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
-    result = subprocess.run(
+    server = subprocess.Popen(
         [sys.executable, "-m", "gta_bench.cli", "view", str(run), "--task", "1"],
         env={**os.environ, "BROWSER": f"{browser} %s"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert result.returncode == 0, result.stderr
-    opened = (tmp_path / "opened").read_text(encoding="utf-8")
-    assert opened == result.stdout
-    assert opened.startswith("file:///")
+    assert server.stdout is not None and server.stderr is not None
+    try:
+        address = server.stdout.readline().strip()
+        assert "/runs/run/unit?task=1&epoch=1&token=" in address
+        with httpx.Client(follow_redirects=True) as client:
+            page = client.get(address)
+        assert page.status_code == 200
+        assert "Task 1" in page.text and "token" not in str(page.url)
+        assert (tmp_path / "opened").read_text(encoding="utf-8").strip() == address
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0, server.stderr.read()
+        server.stdout.close()
+        server.stderr.close()
+
+
+def test_an_epoch_that_the_run_lacks_is_refused(run: Path) -> None:
+    result = gta("view", run, "--task", "1", "--epoch", "3")
+    assert "has 1 epoch; choose an --epoch of these" in str(result.exception)
+
+
+def test_a_task_needs_a_run(tmp_path: Path) -> None:
+    assert "is not a run" in str(gta("view", tmp_path, "--task", "1").exception)
 
 
 def test_an_unknown_task_is_refused(run: Path) -> None:

@@ -25,10 +25,11 @@ TASKS = (task("1", leaves=2), task("2", leaves=1))
 REPORT = b"# Sales in spring\n\nMarch 120, April 140, May 90. April was the best month.\n"
 # Ada uses no mouse: name, score keys, reason, Ctrl+Enter; the last leaf by arrows and Enter alone.
 USE = """
-async function look(browser, site) {
-  const found = await visit(browser, site + 'label/nobody/1', 'label-leaf');
+async function look(browser, address) {
+  const [site, token] = address.split('?');
+  const found = await visit(browser, `${site}as/nobody/1?${token}`, 'label-leaf');
   const ada = await (await browser.newContext({ acceptDownloads: true })).newPage();
-  await ada.goto(site);
+  await ada.goto(address);
   const keys = ada.keyboard;
   // A page that is loaded is not yet one whose first field has the focus.
   const arrived = async (part) => {
@@ -37,7 +38,7 @@ async function look(browser, site) {
   };
   await keys.type('ada');
   await keys.press('Enter');
-  await arrived('/label/ada/1');
+  await arrived('/as/ada/1');
   await keys.press('0');
   const none = await ada.evaluate(() => document.querySelector('input:checked').value);
   // Both at once: on a busy machine a second may pass between two that wait for each other.
@@ -45,20 +46,20 @@ async function look(browser, site) {
   await keys.press('r');
   await keys.type('All three months are there: 120, 140, 90.');
   await keys.press('Control+Enter');
-  await arrived('/label/ada/2');
+  await arrived('/as/ada/2');
   await keys.press('8');
   await keys.press('Control+Enter');
-  await arrived('/label/ada/3');
+  await arrived('/as/ada/3');
   await keys.press('[');
-  await arrived('/label/ada/2');
+  await arrived('/as/ada/2');
   const kept = await ada.evaluate(() => document.querySelector('input:checked').value);
   await keys.press(']');
-  await arrived('/label/ada/3');
+  await arrived('/as/ada/3');
   for (let step = 0; step < 3; step += 1) await keys.press('ArrowRight');
   await keys.press('Enter');
   await ada.waitForURL(site + '?done=1');
   const bob = await (await browser.newContext({ colorScheme: 'dark' })).newPage();
-  await bob.goto(site);
+  await bob.goto(address);
   await bob.fill('input[name=rater]', 'bob');
   await bob.click('button');
   for (const [score, reason] of [[9, 'Fine.'], [3, 'May is wrong.'], [3, '']]) {
@@ -71,7 +72,7 @@ async function look(browser, site) {
   await bob.click('text=Settle the next');
   await bob.waitForURL(site + 'settle/1');
   const settling = await bob.evaluate(() => document.querySelector('main').innerText);
-  found.push(...await visit(browser, site + 'settle/1', 'label-settle'));
+  found.push(...await visit(browser, `${site}settle/1?${token}`, 'label-settle'));
   await bob.keyboard.press('5');
   await bob.keyboard.press('Control+Enter');
   await bob.waitForURL(site);
@@ -88,7 +89,7 @@ async function look(browser, site) {
   await keys.press('Enter');
   const file = await (await download).path();
   const text = require('fs').readFileSync(file, 'utf8');
-  found.push(...await visit(browser, site, 'label-finished'));
+  found.push(...await visit(browser, address, 'label-finished'));
   return { found, none, kept, settling, text };
 }
 """

@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
-from starlette.applications import Starlette
 
 from gta_bench.cli import app as gta
 from gta_bench.metrics.labels import (
@@ -20,15 +19,18 @@ from gta_bench.metrics.labels import (
 )
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
-from gta_bench.running.judge_run import prepare_evidence
 from gta_bench.runs.labels import read_adjudication, read_labels, read_labels_of, write_labels
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
 from gta_bench.tasks.judging import find_judgeable_units
-from gta_bench.web.labeling import label_items, make_label_app, people_agreement
+from gta_bench.web.app import ViewApp, queue_id
+from gta_bench.web.labeling import people_agreement
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 
+TOKEN = "a-token-that-nobody-guesses"
+SITE = "http://127.0.0.1:8000"
+BASE = f"/label/{queue_id('run')}"
 HOSTILE = b"# Report\n\n<script>alert(1)</script>\n"
 TASKS = tuple(task(str(number), leaves=2, category="Plans") for number in range(1, 9))
 
@@ -39,21 +41,23 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(run: Path) -> Starlette:
-    units = shuffle_units(find_judgeable_units(run).values(), seed=0)[:2]
-    evidence = asyncio.run(prepare_evidence(run, units, Settings()))
-    return make_label_app(run, label_items(units, evidence, chance=0.25), evidence, threshold=7)
+def app(run: Path) -> Iterator[ViewApp]:
+    app = ViewApp(run, token=TOKEN, settings=Settings())
+    app.prepare_queue(queue_id("run"), count=2)
+    app.wait_for_queue(queue_id("run"))
+    yield app
+    app.close()
 
 
 @pytest.fixture
-def page(app: Starlette) -> Iterator["Page"]:
-    yield Page(app)
+def page(app: ViewApp) -> "Page":
+    return Page(app)
 
 
 class Page:
     """A browser without a screen: one request after the other, redirects followed."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: ViewApp) -> None:
         self.app = app
 
     def get(self, path: str, **headers: str) -> httpx.Response:
@@ -68,37 +72,52 @@ class Page:
     async def _ask(
         self, method: str, path: str, fields: dict[str, str] | None, headers: dict[str, str]
     ) -> httpx.Response:
-        transport = httpx.ASGITransport(self.app)
+        transport = httpx.ASGITransport(self.app.asgi)
+        cookies = {"gta_view_8000": TOKEN}
+        # A page that was redirected to has the whole path already.
+        place = path if path.startswith(BASE) else BASE + path
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://127.0.0.1", follow_redirects=True
+            transport=transport, base_url=SITE, cookies=cookies, follow_redirects=True
         ) as client:
-            return await client.request(method, path, data=fields, headers=headers)
+            return await client.request(method, place, data=fields, headers=headers)
 
 
 def test_a_leaf_is_shown_blind_and_deliverables_are_text(page: Page, run: Path) -> None:
     append_verdicts(run, [verdict("1", "cp1-1", 3)])
     shown = page.post("/", {"rater": "ada"})
-    assert str(shown.url) == "http://127.0.0.1/label/ada/1"
+    assert str(shown.url) == f"{SITE}{BASE}/as/ada/1"
     assert "&lt;script&gt;alert(1)" in shown.text
     assert "<script>alert" not in shown.text
     assert "is right" in shown.text, "the requirement"
-    for hidden in ("some/model", "toolcalling", "A secret reason"):
+    for hidden in ("some/model", "toolcalling", "A secret reason", "run/"):
         assert hidden not in shown.text
     assert "default-src 'none'" in shown.headers["content-security-policy"]
 
 
+def test_a_queue_is_prepared_when_somebody_wants_it(run: Path) -> None:
+    app = ViewApp(run, token=TOKEN, settings=Settings())
+    page = Page(app)
+    assert "Prepare the queue" in asyncio.run(page._ask("GET", "/../../label", None, {})).text
+    waiting = asyncio.run(page._ask("POST", "/", {}, {}))
+    assert waiting.status_code in (200, 202)
+    app.wait_for_queue(queue_id("run"))
+    assert "Label 16 leaves" in page.get("/").text
+    assert "Open the queue" in asyncio.run(page._ask("GET", "/../../label", None, {})).text
+    app.close()
+
+
 def test_labelling_goes_on_where_it_stopped_and_ends_with_an_export(page: Page, run: Path) -> None:
-    at = page.get("/label/ada")
+    at = page.get("/as/ada")
     for number in (1, 2):
-        assert str(at.url).endswith(f"/label/ada/{number}")
+        assert str(at.url).endswith(f"/as/ada/{number}")
         at = page.post(at.url.path, {"score": str(8 + number), "reason": 'fine, "mostly"'})
-    assert str(page.get("/label/ada").url).endswith("/label/ada/3")
-    assert str(page.get("/label/bob").url).endswith("/label/bob/1")
-    page.post("/label/ada/1", {"score": "2"})
+    assert str(page.get("/as/ada").url).endswith("/as/ada/3")
+    assert str(page.get("/as/bob").url).endswith("/as/bob/1")
+    page.post("/as/ada/1", {"score": "2"})
     assert [label.value for label in read_labels_of(run, "ada").labels] == [10, 2]
     for number in (3, 4):
-        at = page.post(f"/label/ada/{number}", {"score": "7"})
-    assert at.url.path == "/"
+        at = page.post(f"/as/ada/{number}", {"score": "7"})
+    assert at.url.path == f"{BASE}/"
     assert "finished" in at.text
     export = page.get("/labels.csv").text.splitlines()
     assert len(export) == 5
@@ -110,34 +129,32 @@ def test_labelling_goes_on_where_it_stopped_and_ends_with_an_export(page: Page, 
 def test_a_label_without_a_fit_score_is_asked_for_again_and_keeps_the_reason(
     page: Page, run: Path, score: str
 ) -> None:
-    again = page.post("/label/ada/1", {"score": score, "reason": "My words."})
+    again = page.post("/as/ada/1", {"score": score, "reason": "My words."})
     assert "Choose a score from 0 to 10." in again.text
     assert "My words." in again.text
     assert read_labels(run) == []
 
 
-@pytest.mark.parametrize("path", ["/label/a%20b/1", "/label/ada/99", "/label/ada/0", "/settle/1"])
+@pytest.mark.parametrize("path", ["/as/a%20b/1", "/as/ada/99", "/as/ada/0", "/settle/1"])
 def test_what_is_not_there_leads_to_the_start(page: Page, path: str) -> None:
-    assert page.get(path).url.path == "/"
+    assert page.get(path).url.path == f"{BASE}/"
 
 
 def test_forms_from_elsewhere_other_hosts_and_long_ones_are_refused(page: Page, run: Path) -> None:
     sent = {"score": "10"}
-    assert page.post("/label/ada/1", sent, Origin="http://evil.test").status_code == 403
+    assert page.post("/as/ada/1", sent, Origin="http://evil.test").status_code == 403
     assert page.get("/", Host="evil.test").status_code == 400
     assert page.post("/", {"rater": "x" * 200_000}).status_code == 403
-    assert page.post("/label/ada/1", {"reason": "x" * 200_000}).status_code == 403
+    assert page.post("/as/ada/1", {"reason": "x" * 200_000}).status_code == 403
     assert read_labels(run) == []
     assert page.get("/picture/" + "0" * 64).status_code == 404
-    assert page.get("/other.css").status_code == 404
-    assert page.get("/label.js").headers["content-type"].startswith("text/javascript")
     assert "Use up to 40 letters" in page.post("/", {"rater": "../x"}).text
 
 
 def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Path) -> None:
     for number, (ada, bob) in enumerate(((9, 9), (8, 4), (2, 2), (1, 5)), start=1):
-        page.post(f"/label/ada/{number}", {"score": str(ada), "reason": "Ada's reason"})
-        page.post(f"/label/bob/{number}", {"score": str(bob)})
+        page.post(f"/as/ada/{number}", {"score": str(ada), "reason": "Ada's reason"})
+        page.post(f"/as/bob/{number}", {"score": str(bob)})
     raters = read_labels(run)
     assert len(find_disputed_leaves(raters, 7)) == 2
     assert people_agreement(raters, threshold=7).leaves == 4
@@ -151,9 +168,9 @@ def test_two_raters_disagree_and_somebody_has_the_last_word(page: Page, run: Pat
     again = page.post("/settle/1", {"score": "x"})
     assert "Choose a score" in again.text
     page.post("/settle/1", {"score": "6", "reason": "In between."})
-    assert page.get("/settle").url.path == "/settle/2"
+    assert page.get("/settle").url.path == f"{BASE}/settle/2"
     page.post("/settle/2", {"score": "3"})
-    assert page.get("/settle").url.path == "/"
+    assert page.get("/settle").url.path == f"{BASE}/"
     assert "2 disputed, 2 settled" in page.get("/").text
     assert sorted(settle_scores(raters, read_adjudication(run), 7).values()) == [2, 3, 6, 9]
     assert page.post("/settle/1", {"score": "6"}, Origin="null").status_code == 403
@@ -321,8 +338,8 @@ def test_the_order_is_random_but_the_same(run: Path) -> None:
 
 def test_a_form_that_is_another_leafs_by_now_settles_nothing(page: Page, run: Path) -> None:
     for number in (1, 2):
-        page.post(f"/label/ada/{number}", {"score": "9"})
-        page.post(f"/label/bob/{number}", {"score": "1"})
+        page.post(f"/as/ada/{number}", {"score": "9"})
+        page.post(f"/as/bob/{number}", {"score": "1"})
     stale = page.post("/settle/1", {"score": "5", "place": "7 1 other"})
     assert stale.status_code == 403
     assert "the leaf has changed" in stale.text

@@ -1,28 +1,22 @@
-"""`gta judge label`: people label the leaves of a run, blind, on a local page."""
+"""`gta judge label`: people label the leaves of a run, blind, in the app of `gta view`."""
 
-import asyncio
-import webbrowser
 from pathlib import Path
 
 import click
 
 from gta_bench.cli.options import FOLDER, NEW_FILE, command_settings
 from gta_bench.cli.output import say
+from gta_bench.cli.view import APP_PACKAGES, serve_app
 from gta_bench.content.needs import EVIDENCE_PACKAGES
-from gta_bench.errors import UsageError, format_count
-from gta_bench.metrics.labels import shuffle_units
+from gta_bench.errors import format_count
 from gta_bench.packages import require_packages
 from gta_bench.runs.labels import (
     dump_labels_csv,
     read_adjudication,
-    read_labels,
     require_labels,
-    write_labels,
+    require_leaves,
 )
-from gta_bench.serving.choice import SERVER_PACKAGES
-from gta_bench.settings import can_open_pages
-
-HOST = "127.0.0.1"
+from gta_bench.serving.tokens import new_token
 
 
 @click.command()
@@ -48,34 +42,22 @@ def label(run: Path, count: int | None, seed: int, port: int, export: Path | Non
     if export is not None:
         _export_labels(run, export)
         return
-    settings = command_settings()
-    needed = (*SERVER_PACKAGES, *EVIDENCE_PACKAGES, "scipy")
+    needed = (*APP_PACKAGES, *EVIDENCE_PACKAGES)
     require_packages("gta judge label", *needed, extra="workflow")
-    from gta_bench.running.judge_run import prepare_evidence
-    from gta_bench.serving.limits import ServerLimits
-    from gta_bench.serving.listening import bind_socket, make_server
-    from gta_bench.tasks.judging import find_judgeable_units
-    from gta_bench.web.labeling import label_items, make_label_app
+    from gta_bench.web.app import ViewApp, queue_id
 
-    every = shuffle_units(find_judgeable_units(run).values(), seed=seed)
-    units = every[:count]
-    evidence = asyncio.run(prepare_evidence(run, units, settings))
-    chance = len(units) / max(1, len(every))
-    items = label_items(units, evidence, chance=chance)
-    if not items:
-        raise UsageError(f"{run} has no leaf with evidence, so there is nothing to label.")
-    drawn = {(unit.task.id, unit.epoch) for unit in units}
-    for labels in read_labels(run):
-        write_labels(run, labels.drawn_again(drawn, chance))
-    app = make_label_app(run, items, evidence, threshold=settings.judge.leaf_threshold)
-    listening = bind_socket(HOST, port)
-    address = f"http://{HOST}:{listening.getsockname()[1]}/"
-    click.echo(address)
-    leaves = format_count(len(items), "leaf", "leaves")
-    say(f"{leaves} of {format_count(len(units), 'task')} to label; press Ctrl-C to stop.")
-    if can_open_pages():
-        webbrowser.open(address)
-    asyncio.run(make_server(app, ServerLimits()).serve(sockets=[listening]))
+    require_leaves(run)
+    app = ViewApp(run, token=new_token(), settings=command_settings())
+    queue = queue_id(run.resolve().name)
+    app.prepare_queue(queue, count=count, seed=seed)
+    try:
+        items = app.wait_for_queue(queue).items
+    except BaseException:
+        app.close()
+        raise
+    tasks = format_count(len({item.place[:2] for item in items}), "task")
+    say(f"{format_count(len(items), 'leaf', 'leaves')} of {tasks} to label.")
+    serve_app(app, f"/label/{queue}/", port=port)
 
 
 def _export_labels(run: Path, file: Path) -> None:

@@ -1,59 +1,92 @@
-"""`gta view`: a run in the browser; the trees of Workflow tasks for `gta report --task`."""
+"""`gta view`: runs in the browser; the trees of Workflow tasks for `gta report --task`."""
 
-import socket
+import asyncio
 import threading
 import time
 import webbrowser
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import click
 
-from gta_bench.cli.options import FOLDER
+from gta_bench.cli.options import FOLDER, command_settings
 from gta_bench.cli.output import say
 from gta_bench.errors import RunError, UsageError, format_count, join_first
 from gta_bench.harnesses.choice import free_port
+from gta_bench.packages import require_packages
 from gta_bench.records.run import RunManifest
-from gta_bench.runs.directory import log_folder, read_manifest
+from gta_bench.runs.directory import MANIFEST, log_folder, read_manifest
 from gta_bench.runs.logs import find_log
 from gta_bench.runs.rows import RowFollower
 from gta_bench.runs.store import StorePath
+from gta_bench.serving.choice import SERVER_PACKAGES
+from gta_bench.serving.tokens import new_token
 from gta_bench.settings import can_open_pages
-from gta_bench.web.material import JudgedRun, anchor
-from gta_bench.web.reading import read_material, write_report_page
+from gta_bench.web.app_traces import HOST, START_SECONDS, is_listening, trace_fragment
+from gta_bench.web.material import JudgedRun
+from gta_bench.web.reading import read_material
 from gta_bench.web.task_view import format_tree, view_task
 
-PAGE = "report.html"
-HOST = "127.0.0.1"
-START_SECONDS = 30.0
+if TYPE_CHECKING:
+    # Needs a server and DuckDB, which the core does not install.
+    from gta_bench.web.app import ViewApp
+
+# Modules of the extras `serve` and `report` that the app imports.
+APP_PACKAGES = (*SERVER_PACKAGES, "duckdb", "scipy")
 
 
 @click.command()
-@click.argument("run", type=FOLDER)
-@click.option("--task", help="Open the page at this task.")
+@click.argument("folder", type=FOLDER, default=".")
+@click.option("--task", help="Open this task; FOLDER is then a run.")
 @click.option("--epoch", type=click.IntRange(1), default=1, help="Epoch of --task.")
 @click.option("--trace", is_flag=True, help="Open Inspect's viewer, with every message and call.")
-def view(run: Path, task: str | None, epoch: int, trace: bool) -> None:
-    """Open RUN in the browser: its report page, or its logs with --trace.
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the app; 0 picks a free one."
+)
+def view(folder: Path, task: str | None, epoch: int, trace: bool, port: int) -> None:
+    """Open FOLDER in the browser: a run, or a folder of runs (default: the current one).
 
-    Prints the address. Without a display, no browser is opened.
+    Shows runs with their progress, failures across runs, two runs side by side, reports, traces,
+    and the queues of leaves for people to label. Only labels are written. Prints an address with a
+    token, which works on this machine only; without a display, no browser is opened. Press Ctrl-C
+    to stop.
     """
-    manifest = read_manifest(run)
-    _check_tasks(run, manifest, [] if task is None else [task])
+    if task is not None:
+        manifest = read_manifest(folder)
+        _check_tasks(folder, manifest, [task])
+        if not trace and epoch > manifest.spec.epochs:
+            epochs = format_count(manifest.spec.epochs, "epoch")
+            raise UsageError(f"{folder} has {epochs}; choose an --epoch of these.")
     if trace:
-        _serve_logs(log_folder(run), task, epoch)
+        logs = log_folder(folder) if (folder / MANIFEST).is_file() else folder
+        _serve_logs(logs, task, epoch)
         return
-    if epoch > manifest.spec.epochs:
-        epochs = format_count(manifest.spec.epochs, "epoch")
-        raise UsageError(f"{run} has {epochs}; choose an --epoch of these.")
-    file = run / PAGE
-    write_report_page([run], file, wanted=[] if task is None else [task])
-    fragment = "" if task is None else f"#{anchor(1, task, epoch)}"
-    address = f"{file.resolve().as_uri()}{fragment}"
+    require_packages("gta view", *APP_PACKAGES, extra="workflow")
+    from gta_bench.web.app import ViewApp, unit_link
+    from gta_bench.web.app_runs import entry_id
+
+    app = ViewApp(folder, token=new_token(), settings=command_settings())
+    name = entry_id(folder.resolve().name)
+    serve_app(app, "/" if task is None else unit_link(name, task, epoch), port=port)
+
+
+def serve_app(app: "ViewApp", place: str, *, port: int) -> None:
+    """Serve the app until interrupted, and open it at `place`."""
+    from gta_bench.serving.limits import ServerLimits
+    from gta_bench.serving.listening import bind_socket, make_server
+
+    listening = bind_socket(HOST, port)
+    joint = "&" if "?" in place else "?"
+    address = (
+        f"http://{HOST}:{listening.getsockname()[1]}{place}{joint}{urlencode({'token': app.token})}"
+    )
     click.echo(address)
+    say("Press Ctrl-C to stop.")
     if can_open_pages():
         webbrowser.open(address)
+    asyncio.run(make_server(app.asgi, ServerLimits()).serve(sockets=[listening]))
 
 
 def _serve_logs(logs: StorePath, task: str | None, epoch: int) -> None:
@@ -67,7 +100,7 @@ def _serve_logs(logs: StorePath, task: str | None, epoch: int) -> None:
             raise RunError(
                 f"{logs} has no sample of task {task!r}, epoch {epoch}: it has not been run yet."
             )
-        fragment = f"#/logs/{quote(found)}/samples/sample/{quote(task, safe='')}/{epoch}/transcript"
+        fragment = trace_fragment(found, (task, epoch))
     port = free_port()
     address = f"http://{HOST}:{port}/{fragment}"
     click.echo(address)
@@ -80,11 +113,9 @@ def _serve_logs(logs: StorePath, task: str | None, epoch: int) -> None:
 def _open_when_up(address: str, port: int) -> None:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
-        with socket.socket() as probe:
-            probe.settimeout(1)
-            if probe.connect_ex((HOST, port)) == 0:
-                webbrowser.open(address)
-                return
+        if is_listening(port):
+            webbrowser.open(address)
+            return
         time.sleep(0.1)
 
 

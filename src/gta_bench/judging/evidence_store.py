@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
@@ -17,6 +18,7 @@ from gta_bench.runs.store import StorePath, sort_by_name, write_bytes_atomically
 EVIDENCE = "evidence"  # its folder in a run
 _FILES = "files"
 _LATE = "late"
+_DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 
 
 class EvidenceStore:
@@ -55,6 +57,20 @@ class EvidenceStore:
                 found = self._read(file)
                 if found is not None:
                     yield found
+
+    def index(self) -> dict[str, StorePath]:
+        """Return where the evidence of each file is, by the file's digest, without reading it."""
+        found: dict[str, StorePath] = {}
+        for kept in (_LATE, _FILES):
+            for file in sort_by_name(self.folder.glob(f"{kept}/*/*.json")):
+                match = _DIGEST.search(file.read_bytes())
+                if match is not None:
+                    found[match[1].decode()] = file
+        return found
+
+    def read(self, file: StorePath) -> FileEvidence | None:
+        """Return the evidence in a file of the index, if it is complete with its pictures."""
+        return self._read(file)
 
     def keep(self, key: str, evidence: FileEvidence, *, late: bool = False) -> None:
         """Store a file's evidence, after its pictures."""

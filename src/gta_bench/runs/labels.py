@@ -20,10 +20,15 @@ def read_labels(run: StorePath) -> list[Labels]:
     return [read_record(file, Labels) for file in files]
 
 
-def require_labels(run: StorePath) -> list[Labels]:
-    """Read everybody's labels; raises an error that says how to get them if there are none."""
+def require_leaves(run: StorePath) -> None:
+    """Raise if a run has no leaves to label."""
     if read_manifest(run).spec.mode != "workflow":
         raise RunError(f"{run} is a run of GTA-Atomic, which has no leaves to label.")
+
+
+def require_labels(run: StorePath) -> list[Labels]:
+    """Read everybody's labels; raises an error that says how to get them if there are none."""
+    require_leaves(run)
     found = read_labels(run)
     if not found:
         raise UsageError(f"{run} has no labels yet: run `gta judge label {run}`.")

@@ -28,6 +28,7 @@ from gta_bench.errors import EnvironmentProblem, RunError, StoreError, UsageErro
 
 PARTS = ".parts"
 LOCK = ".lock"
+INSTANT = 0.1  # seconds in which somebody who only looked at a lock is gone
 LEAST_ROOM = 4 * 2**20  # bytes; no log can be continued with less
 AT_ONCE = 1000  # parts that are fetched concurrently
 BLOCK = 65536  # bytes that are searched for the end of a line at once
@@ -255,7 +256,8 @@ def lock_folder(
     local = _find_lock(folder)
     local.mkdir(parents=True, exist_ok=True)
     with (local / LOCK).open("a") as handle:
-        end = time.monotonic() + patience
+        # Who asks `is_locked` has the lock for an instant.
+        end = time.monotonic() + max(patience, INSTANT)
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -266,19 +268,21 @@ def lock_folder(
                         f"Another command is {what or f'working on {folder}'}; `gta status` shows "
                         "its progress. What it finishes is kept: run this command again after it."
                     ) from exc
-                time.sleep(0.2)
+                time.sleep(0.2 if patience else INSTANT / 4)
         yield
 
 
 def is_locked(folder: StorePath) -> bool:
-    """Whether a process is working on the folder now."""
-    if not (_find_lock(folder) / LOCK).is_file():
+    """Whether a process is working on the folder now; any number of readers may ask at once."""
+    file = _find_lock(folder) / LOCK
+    if not file.is_file():
         return False
-    try:
-        with lock_folder(folder):
-            return False
-    except RunError:
-        return True
+    with file.open() as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _find_lock(folder: StorePath) -> Path:

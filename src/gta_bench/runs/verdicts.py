@@ -11,11 +11,13 @@ from array import array
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import ExitStack, contextmanager
 from math import inf
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Final
 from weakref import finalize
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from gta_bench.errors import RunError
 from gta_bench.metrics.workflow_scores import UnitRows, place_rows
@@ -88,6 +90,15 @@ def read_verdicts(run: StorePath) -> Mapping[VerdictKey, VerdictRow]:
         return found
 
 
+def read_task_verdicts(run: StorePath, task: str) -> dict[VerdictKey, VerdictRow]:
+    """Read the newest rows of one task only, which is quick also in a long run."""
+    if not has_verdicts(run):
+        return {}
+    with join_parts(run / VERDICTS) as file:
+        lines = _VerdictLines(file, run / VERDICTS).search(to_json(task))
+        return _keep_newest(row for row in lines if row.key.task == task)
+
+
 def read_unit_rows(run: StorePath) -> UnitRows:
     """Read the newest rows of each unit; those of a long run when they are asked for."""
     return place_verdicts(read_verdicts(run))
@@ -119,6 +130,26 @@ class _VerdictLines:
                         raise self._broken(number, exc) from exc
                     yield place, row
                 place += len(line)
+
+    def search(self, text: bytes) -> Iterator[VerdictRow]:
+        """Yield only the rows of lines that contain a text."""
+        with self.file.open("rb") as stream:
+            if not stream.seek(0, os.SEEK_END):
+                return
+            with mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+                place = data.find(text)
+                while place >= 0:
+                    end = data.find(b"\n", place)
+                    if end < 0:  # half written, or complete without its end
+                        end = len(data)
+                    start = data.rfind(b"\n", 0, place) + 1
+                    try:
+                        yield VerdictRow.model_validate_json(data[start:end])
+                    except ValidationError as exc:
+                        if end == len(data):
+                            return
+                        raise self._broken(data[:end].count(b"\n") + 1, exc) from exc
+                    place = data.find(text, end)
 
     def _broken(self, number: int, exc: ValidationError) -> RunError:
         if is_broken_json(exc):

@@ -1,26 +1,26 @@
-"""A web app in which people label leaves without seeing systems, judges or other labels."""
+"""The pages on which people label leaves, without seeing systems, judges or other labels."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from pydantic import ValidationError
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
+from gta_bench.errors import UsageError
 from gta_bench.judging.run_evidence import MadeEvidence
-from gta_bench.metrics.labels import find_disputed_leaves, group_labels
+from gta_bench.metrics.labels import find_disputed_leaves, group_labels, shuffle_units
 from gta_bench.metrics.panel import LeafKey
 from gta_bench.records.agreement import Agreement
 from gta_bench.records.evidence import Evidence
 from gta_bench.records.labels import Label, Labels
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.workflow import Checkpoint
+from gta_bench.running.judge_run import prepare_evidence
 from gta_bench.runs.labels import (
     dump_labels_csv,
     read_adjudication,
@@ -30,17 +30,12 @@ from gta_bench.runs.labels import (
     write_labels,
 )
 from gta_bench.runs.store import StorePath
+from gta_bench.settings import Settings
 from gta_bench.statistics.agreement import measure_agreement
-from gta_bench.web.pages import read_asset, read_style, render
+from gta_bench.tasks.judging import find_judgeable_units
+from gta_bench.web.pages import render
 
-HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 MAX_BODY = 100_000
-MEDIA_TYPES = {"style.css": "text/css", "label.css": "text/css", "label.js": "text/javascript"}
-# A page loads nothing from other servers, whatever a deliverable contains.
-POLICY = (
-    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 
 
 @dataclass(frozen=True)
@@ -91,28 +86,31 @@ def people_agreement(raters: Sequence[Labels], *, threshold: float) -> Agreement
     return measure_agreement(table, [task for task, _, _ in leaves], threshold=threshold)
 
 
-def make_label_app(
-    run: StorePath, items: Sequence[Item], evidence: MadeEvidence, *, threshold: float
-) -> Starlette:
-    """Return the web app, which saves each label in the run immediately."""
-    app = _LabelApp(run, items, evidence, threshold)
-    return Starlette(
-        routes=[
-            Route("/", app.start, methods=["GET", "POST"]),
-            Route("/label/{rater}", app.resume),
-            Route("/label/{rater}/{number:int}", app.label, methods=["GET", "POST"]),
-            Route("/settle", app.settle_next),
-            Route("/settle/{number:int}", app.settle, methods=["GET", "POST"]),
-            Route("/labels.csv", app.export),
-            Route("/picture/{digest}", app.picture),
-            Route("/{name:str}", app.asset),
-        ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
-    )
+def open_queue(
+    run: StorePath, settings: Settings, *, count: int | None = None, seed: int = 0
+) -> "LabelQueue":
+    """Return the queue of a run's leaves, after making the evidence that is missing.
+
+    `count` tasks are drawn at random; labels of earlier draws are corrected for that.
+    """
+    every = shuffle_units(find_judgeable_units(run).values(), seed=seed)
+    units = every[:count]
+    evidence = asyncio.run(prepare_evidence(run, units, settings))
+    chance = len(units) / max(1, len(every))
+    items = label_items(units, evidence, chance=chance)
+    if not items:
+        raise UsageError(f"{run} has no leaf with evidence, so there is nothing to label.")
+    drawn = {(unit.task.id, unit.epoch) for unit in units}
+    for labels in read_labels(run):
+        write_labels(run, labels.drawn_again(drawn, chance))
+    return LabelQueue(run, items, evidence, settings.judge.leaf_threshold)
 
 
-class _LabelApp:
-    """The pages for one run."""
+class LabelQueue:
+    """The pages of one run's queue, below the path at which the app mounts `router`.
+
+    Each label is saved in the run immediately.
+    """
 
     def __init__(
         self, run: StorePath, items: Sequence[Item], evidence: MadeEvidence, threshold: float
@@ -127,6 +125,17 @@ class _LabelApp:
             for file in (*item.evidence.deliverables, *item.evidence.inputs)
             for picture in file.pictures
         }
+        self.router = Router(
+            [
+                Route("/", self.start, methods=["GET", "POST"]),
+                Route("/as/{rater}", self.resume),
+                Route("/as/{rater}/{number:int}", self.label, methods=["GET", "POST"]),
+                Route("/settle", self.settle_next),
+                Route("/settle/{number:int}", self.settle, methods=["GET", "POST"]),
+                Route("/labels.csv", self.export),
+                Route("/picture/{digest}", self.picture),
+            ]
+        )
 
     async def start(self, request: Request) -> Response:
         """Show the people, their progress and what is left to do."""
@@ -136,12 +145,14 @@ class _LabelApp:
             if form is None:
                 return _reject()
             try:
-                return _redirect(f"/label/{Labels(rater=form.get('rater', '').strip()).rater}")
+                rater = Labels(rater=form.get("rater", "").strip()).rater
+                return _redirect(request, f"/as/{rater}")
             except ValidationError:
                 problem = "Use up to 40 letters, digits, dots, dashes or underscores."
         raters = read_labels(self.run)
         leaves = {item.place for item in self.items}
         return _page(
+            request,
             "label_start.html",
             problem=problem,
             leaves=len(self.items),
@@ -156,13 +167,13 @@ class _LabelApp:
     async def resume(self, request: Request) -> Response:
         """Go to the first leaf that this person has not labeled."""
         labels = self._labels(request)
-        return _redirect("/") if labels is None else self._go_on(labels, 0)
+        return _redirect(request, "/") if labels is None else self._go_on(request, labels, 0)
 
     async def label(self, request: Request) -> Response:
         """Show one leaf, or save its label and go to the next open leaf."""
         labels, number = self._labels(request), int(request.path_params["number"])
         if labels is None or not 1 <= number <= len(self.items):
-            return _redirect("/")
+            return _redirect(request, "/")
         item = self.items[number - 1]
         answer = await _read_answer(request, item, labels)
         if answer is None:
@@ -171,13 +182,14 @@ class _LabelApp:
             # Read again: another form of the same person may have been saved in the meantime.
             labels = (self._labels(request) or labels).with_label(answer)
             write_labels(self.run, labels)
-            return self._go_on(labels, number)
+            return self._go_on(request, labels, number)
         done = sum(labels.of(one.place) is not None for one in self.items)
         return _page(
+            request,
             "label.html",
             item=item,
             number=number,
-            base=f"/label/{labels.rater}",
+            leaf=f"/as/{labels.rater}",
             of=len(self.items),
             draft=answer,
             about=f"{labels.rater}: {done} of {len(self.items)} labeled",
@@ -187,26 +199,28 @@ class _LabelApp:
     async def settle_next(self, request: Request) -> Response:
         """Go to the first disputed leaf that is not adjudicated."""
         open_ = self._open_disputes()
-        return _redirect(f"/settle/{self._disputed().index(open_[0]) + 1}" if open_ else "/")
+        place = f"/settle/{self._disputed().index(open_[0]) + 1}" if open_ else "/"
+        return _redirect(request, place)
 
     async def settle(self, request: Request) -> Response:
         """Show a disputed leaf with its labels but without names, or save the decision."""
         disputed, number = self._disputed(), int(request.path_params["number"])
         if not 1 <= number <= len(disputed):
-            return _redirect("/")
+            return _redirect(request, "/")
         item = disputed[number - 1]
         answer = await _read_answer(request, item, self._adjudication())
         if answer is None:
             return _reject()
         if isinstance(answer, Label):
             write_adjudication(self.run, self._adjudication().with_label(answer))
-            return _redirect("/settle")
+            return _redirect(request, "/settle")
         settled = len(disputed) - len(self._open_disputes())
         return _page(
+            request,
             "label.html",
             item=item,
             number=number,
-            base="/settle",
+            leaf="/settle",
             of=len(disputed),
             draft=answer,
             about=f"Adjudication: {settled} of {len(disputed)} settled",
@@ -226,14 +240,6 @@ class _LabelApp:
             return PlainTextResponse("There is no such picture.", status_code=404)
         return Response(self.evidence.picture(digest), media_type=self.pictures[digest])
 
-    async def asset(self, request: Request) -> Response:
-        """Return a style sheet or the script."""
-        name = str(request.path_params["name"])
-        if name not in MEDIA_TYPES:
-            return PlainTextResponse("There is no such page.", status_code=404)
-        text = read_style() if name == "style.css" else read_asset(name)
-        return Response(text, media_type=MEDIA_TYPES[name])
-
     def _adjudication(self) -> Labels:
         return read_adjudication(self.run) or Labels(rater="adjudicator")
 
@@ -244,11 +250,11 @@ class _LabelApp:
             return None
         return read_labels_of(self.run, rater)
 
-    def _go_on(self, labels: Labels, after: int) -> Response:
+    def _go_on(self, request: Request, labels: Labels, after: int) -> Response:
         for index in (*range(after, len(self.items)), *range(after)):
             if labels.of(self.items[index].place) is None:
-                return _redirect(f"/label/{labels.rater}/{index + 1}")
-        return _redirect("/?done=1")
+                return _redirect(request, f"/as/{labels.rater}/{index + 1}")
+        return _redirect(request, "/?done=1")
 
     def _disputed(self) -> list[Item]:
         disputed = set(find_disputed_leaves(read_labels(self.run), self.threshold))
@@ -262,7 +268,7 @@ class _LabelApp:
 async def _read_answer(request: Request, item: Item, labels: Labels) -> Label | _Draft | None:
     """Return the submitted label, or the contents of the form to show.
 
-    None if the form comes from another site or belongs to another leaf.
+    None if the form is too long or belongs to another leaf.
     """
     if request.method != "POST":
         known = labels.of(item.place)
@@ -288,10 +294,7 @@ async def _read_answer(request: Request, item: Item, labels: Labels) -> Label | 
 
 
 async def _read_form(request: Request) -> dict[str, str] | None:
-    """Return the fields of a form; None if it comes from another site or is too long."""
-    origin = request.headers.get("origin")
-    if origin is not None and origin != f"http://{request.headers['host']}":
-        return None
+    """Return the fields of a form; None if it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -300,15 +303,15 @@ async def _read_form(request: Request) -> dict[str, str] | None:
     return {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
 
 
-def _page(template: str, **values: object) -> Response:
-    headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
-    return Response(render(template, **values), media_type="text/html", headers=headers)
+def _page(request: Request, template: str, **values: object) -> Response:
+    text = render(template, page="label", base=request.scope["root_path"], **values)
+    return Response(text, media_type="text/html")
 
 
 def _reject() -> Response:
-    text = "This form did not come from this page, or the leaf has changed. Go back and reload."
+    text = "This form is too long, or the leaf has changed. Go back and reload."
     return PlainTextResponse(text, status_code=403)
 
 
-def _redirect(path: str) -> Response:
-    return RedirectResponse(path, status_code=303)
+def _redirect(request: Request, path: str) -> Response:
+    return RedirectResponse(request.scope["root_path"] + path, status_code=303)

@@ -259,3 +259,8 @@ def _size(count: int) -> str:
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+def view_trace(trace: Sequence[PredictedStep]) -> list[_StepView]:
+    """Return the first steps of a trace."""
+    return _view_steps(trace)
