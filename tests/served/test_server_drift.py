@@ -68,7 +68,8 @@ def test_a_server_that_dies_has_failed_and_a_missing_one_is_one_line(here: Path)
 
 
 def test_a_recorded_session_is_repeated_without_any_dataset(here: Path) -> None:
-    words = ({"method": "tools/list"}, *[{"method": "tools/call", "params": {"name": "work"}}] * 2)
+    call: dict[str, Any] = {"method": "tools/call", "params": {"name": "work"}}
+    words: list[dict[str, Any]] = [{"method": "tools/list"}, call, call]
     said = [{"jsonrpc": "2.0", "id": number, **word} for number, word in enumerate(words)]
     proxy = [*("-m", "gta_bench", "tape", "record", "--out", "tape", "--name", "shop", "--")]
     done = subprocess.run(
