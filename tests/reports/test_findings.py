@@ -111,31 +111,73 @@ def test_outcomes_add_up_to_all_leaves() -> None:
     assert dict(found.counts())["judge unscored"] == 1
 
 
-def contender(name: str, passed: Sequence[int], terms: tuple[object, ...] = ()) -> Contender:
-    tasks = tuple(map(str, range(len(passed))))
+def contender(
+    name: str, passed: Sequence[int], judge: str = "j", *, first: int = 0, unscored: int = 0
+) -> Contender:
+    """A run of tasks numbered from `first`; `unscored` tasks before them have no score."""
+    scored = tuple(map(str, range(first, first + len(passed))))
+    tasks = (*map(str, range(first - unscored, first)), *scored)
     spec = RunSpec(
         dataset="workflow", mode="workflow", system=System(model="m", agent="a"), tasks=tasks
     )
     parts = {
         "root_sr": PartTable(
-            ((task, 1), Part(value, 1)) for task, value in zip(tasks, passed, strict=True)
+            ((task, 1), Part(value, 1)) for task, value in zip(scored, passed, strict=True)
         )
     }
     found = estimates(parts, tasks, epochs=1)["root_sr"]
-    return Contender(
-        name, RunMetrics(name, "j", "workflow", spec, parts, frozenset()), found, terms
-    )
+    metrics = RunMetrics(name, judge, "workflow", spec, parts, frozenset())
+    return Contender(name, metrics, found, {"another judge": judge})
 
 
 def test_the_best_run_is_compared_task_by_task_with_every_other() -> None:
     best = contender("A", [1] * 30 + [0] * 2)
     close = contender("B", [1] * 29 + [0] * 3)
     far = contender("C", [1] * 5 + [0] * 27)
-    other = contender("D", [1] * 20 + [0] * 12, terms=("another judge",))
+    other = contender("D", [1] * 32, judge="k")
     assert state_comparison([far, close, best, other]) == (
-        "A has the highest Root SR, 93.8. It is ahead of C, task by task. It cannot be "
-        "distinguished from B; that does not make them equal. D cannot be compared with it: other "
-        "tasks, judges or scoring."
+        "Of 3 runs with the same 32 scored tasks, A has the highest Root SR, 93.8. A is ahead of C "
+        "on their 32 common tasks. A cannot be distinguished from B on their 32 common tasks; that "
+        "does not make them equal. D cannot be compared with A: another judge."
+    )
+
+
+def test_a_run_with_other_tasks_is_ahead_only_on_the_common_ones() -> None:
+    # The higher headline is from easy tasks that the other run does not have.
+    easy = contender("A", [0] * 20 + [1] * 80)
+    hard = contender("B", [1] * 14 + [0] * 6)
+    assert easy.headline.value > hard.headline.value
+    assert state_comparison([easy, hard]) == (
+        "No two runs have the same scored tasks, so none has the highest Root SR. On their 20 "
+        "common tasks B is ahead of A."
+    )
+    alike = contender("C", [0] * 20 + [1] * 79 + [0])
+    said = state_comparison([hard, alike, easy])
+    assert said.startswith("Of 2 runs with the same 100 scored tasks, A has the highest Root SR")
+
+
+def test_equal_runs_share_the_highest_score() -> None:
+    one, two, low = contender("A", [1] * 20), contender("B", [1] * 20), contender("C", [0] * 20)
+    assert state_comparison([one, two]) == (
+        "Of 2 runs with the same 20 scored tasks, A and B share the highest Root SR, 100.0."
+    )
+    assert state_comparison([low, one, two]) == (
+        "Of 3 runs with the same 20 scored tasks, A and B share the highest Root SR, 100.0. A is "
+        "ahead of C on their 20 common tasks."
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (contender("B", [1] * 5, judge="k"), "another judge"),
+        (contender("B", [1] * 5, first=50), "other tasks"),
+        (contender("B", [1] * 5, first=50, unscored=50), "no common task is scored in both"),
+    ],
+)
+def test_no_run_is_best_without_a_comparison(other: Contender, reason: str) -> None:
+    assert state_comparison([contender("A", [0] * 5), other]) == (
+        f"No run can be called the best. A cannot be compared with B: {reason}."
     )
 
 

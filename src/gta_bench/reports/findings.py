@@ -1,6 +1,7 @@
 """What a report says first: the finding in a sentence, outcomes by cause, and what to do next."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from gta_bench.records.scores import RunScores, StrictStepCounts
 from gta_bench.records.statistics import Difference
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.certainty import RunMetrics
-from gta_bench.reports.estimates import Estimate, pair_tasks
+from gta_bench.reports.estimates import Estimate, pair_tasks, split_tasks
 from gta_bench.reports.gains import Loss
 from gta_bench.reports.tables import line
 from gta_bench.statistics.pooled import compute_difference
@@ -52,6 +53,9 @@ SHARES: Final[Mapping[str, str]] = {
 PASSED: Final = "passed"
 UNSCORED: Final = "unscored"
 ALPHA: Final = 0.05
+# How another run compares with the best one, in the order of the sentences.
+Verdict = Literal["behind", "ahead", "tied"]
+VERDICTS: Final[tuple[Verdict, ...]] = ("behind", "ahead", "tied")
 
 
 class OutcomeCounts(NamedTuple):
@@ -187,38 +191,111 @@ def _verb(number: int, verb: str) -> str:
 
 
 class Contender(NamedTuple):
-    """A run in a comparison: its headline, and what must be equal for a comparison."""
+    """A run in a comparison: its headline, and what must be equal for a comparison.
+
+    The names of `terms` say what differs otherwise, such as "another judge".
+    """
 
     label: str
     metrics: RunMetrics
     headline: Estimate
-    terms: tuple[object, ...]
+    terms: Mapping[str, Hashable]
+
+    def scored_tasks(self) -> frozenset[str]:
+        """Return the tasks with a value of the headline's metric."""
+        parts = self.metrics.parts.get(self.headline.metric, {})
+        return frozenset(task for task, own in split_tasks(parts).items() if any(own.seen))
 
 
 def state_comparison(runs: Sequence[Contender]) -> str:
     """Say which run is best, and from which others it can be distinguished on the common tasks.
 
-    Each task counts once; the tests of the best run against the others are corrected for their
-    number.
+    Only runs with the same scored tasks have a highest score. Each task counts once; the tests
+    against the other runs are corrected for their number.
     """
-    best, *others = sorted(runs, key=lambda one: -one.headline.value)
-    metric = table.label(best.headline.metric)
+    group = _find_group(runs)
+    best = max(group, key=lambda one: one.headline.value)
+    others = [one for one in runs if one is not best]
     found = {one.label: pair_runs(best, one) for one in others}
-    known = {label: one.p_value for label, one in found.items() if one is not None}
-    adjusted = dict(zip(known, holm(list(known.values())), strict=True))
-    behind = [label for label, p_value in adjusted.items() if p_value < ALPHA]
-    tied = [label for label, p_value in adjusted.items() if p_value >= ALPHA]
-    unlike = [label for label, one in found.items() if one is None]
-    parts = [f"{best.label} has the highest {metric}, {best.headline.value:.1f}."]
-    if behind:
-        parts.append(f"It is ahead of {_list(behind)}, task by task.")
-    if tied:
-        parts.append(
-            f"It cannot be distinguished from {_list(tied)}; that does not make them equal."
-        )
-    if unlike:
-        parts.append(f"{_list(unlike)} cannot be compared with it: other tasks, judges or scoring.")
-    return " ".join(parts)
+    known = {label: one for label, one in found.items() if one is not None}
+    equal = [one.label for one in group if math.isclose(one.headline.value, best.headline.value)]
+    verdicts = _group_verdicts(known, [label for label in equal if label != best.label])
+    reasons: dict[str, list[str]] = {}
+    for one in others:
+        if one.label not in known:
+            reasons.setdefault(_find_reason(best, one), []).append(one.label)
+    return " ".join(
+        [
+            _state_highest(best, equal, group) if known else "No run can be called the best.",
+            *(_state_verdict(best.label, *key, labels) for key, labels in verdicts.items()),
+            *(
+                f"{_list(labels)} cannot be compared with {best.label}: {reason}."
+                for reason, labels in reasons.items()
+            ),
+        ]
+    )
+
+
+def _find_group(runs: Sequence[Contender]) -> list[Contender]:
+    """Return most runs with the same terms and scored tasks, those with the best one if equal.
+
+    If no two runs have them, it is the run that can be compared with most others.
+    """
+    groups: dict[Hashable, list[Contender]] = {}
+    for one in runs:
+        groups.setdefault((*one.terms.items(), one.scored_tasks()), []).append(one)
+
+    def rank(group: Sequence[Contender]) -> tuple[int, int, float]:
+        pairs = sum(pair_runs(group[0], one) is not None for one in runs if one is not group[0])
+        return len(group), pairs, max(one.headline.value for one in group)
+
+    return max(groups.values(), key=rank)
+
+
+def _state_highest(best: Contender, equal: Sequence[str], group: Sequence[Contender]) -> str:
+    metric, value = table.label(best.headline.metric), f"{best.headline.value:.1f}"
+    if len(group) == 1:
+        return f"No two runs have the same scored tasks, so none has the highest {metric}."
+    tasks = format_count(len(best.scored_tasks()), "scored task")
+    among = f"Of {len(group)} runs with the same {tasks},"
+    if len(equal) == 1:
+        return f"{among} {best.label} has the highest {metric}, {value}."
+    return f"{among} {_list(equal)} share the highest {metric}, {value}."
+
+
+def _group_verdicts(
+    found: Mapping[str, Difference], equal: Sequence[str]
+) -> dict[tuple[Verdict, int], list[str]]:
+    """Return the other runs by verdict and number of common tasks; equal ones need no verdict."""
+    adjusted = holm([one.p_value for one in found.values()])
+    groups: dict[tuple[Verdict, int], list[str]] = {}
+    for (label, one), p_value in zip(found.items(), adjusted, strict=True):
+        verdict: Verdict = "tied"
+        if p_value < ALPHA and one.interval.estimate:
+            verdict = "behind" if one.interval.estimate > 0 else "ahead"
+        if verdict != "tied" or label not in equal:
+            groups.setdefault((verdict, one.interval.n), []).append(label)
+    return dict(sorted(groups.items(), key=lambda item: (VERDICTS.index(item[0][0]), -item[0][1])))
+
+
+def _state_verdict(best: str, verdict: Verdict, n: int, labels: Sequence[str]) -> str:
+    """Say how other runs compare with the best one on their common tasks."""
+    common, listed = f"on their {format_count(n, 'common task')}", _list(labels)
+    if verdict == "behind":
+        return f"{best} is ahead of {listed} {common}."
+    if verdict == "ahead":
+        are = "is" if len(labels) == 1 else "are"
+        return f"{common.capitalize()} {listed} {are} ahead of {best}."
+    return f"{best} cannot be distinguished from {listed} {common}; that does not make them equal."
+
+
+def _find_reason(one: Contender, two: Contender) -> str:
+    """Say why two runs cannot be compared."""
+    names = [name for name, value in one.terms.items() if two.terms.get(name) != value]
+    if names:
+        return " and ".join(names)
+    shared = {*one.metrics.spec.tasks} & {*two.metrics.spec.tasks}
+    return "no common task is scored in both" if shared else "other tasks"
 
 
 def _list(labels: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The first screen of a run: finding, headline, limits, published neighbors, outcomes, costs."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, cast
 
@@ -383,11 +383,15 @@ def _metrics(run: RunMaterial, judge: str) -> RunMetrics:
     return next(one for one in collect_metrics([run.summary]) if one.judge == judge)
 
 
-def _terms(run: RunMaterial, one: Headline) -> tuple[object, ...]:
-    """Return what two runs must share for a comparison."""
+def _terms(run: RunMaterial, one: Headline) -> dict[str, Hashable]:
+    """Return what two runs must share for a comparison, by what differs otherwise."""
     manifest, scores = run.summary.manifest, run.summary.scores
-    common = manifest.dataset_digest, scores.scoring_version, one.judge
+    common: dict[str, Hashable] = {
+        "another dataset": manifest.dataset_digest,
+        "another version of the scoring": scores.scoring_version,
+    }
     if isinstance(run, AtomicRun):
-        return (*common, run.summary.scores.similarity)
+        return {**common, "another text similarity": run.summary.scores.similarity}
     workflow = run.summary.scores
-    return (*common, workflow.leaf_threshold, workflow.root_threshold)
+    thresholds = workflow.leaf_threshold, workflow.root_threshold
+    return {**common, "another judge": one.judge, "other thresholds": thresholds}
