@@ -49,7 +49,7 @@ def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None
     one = score(50, bounds=Bounds(missing=4, low=20.0, high=80.0))
     finding = RunFinding("workflow", one, 6, 10, leaves(LOST, WRONG), missing=5)
     assert state_finding(finding) == (
-        "3 of the 6 fully judged tasks pass. The other 4 wait for 5 leaves without a score, so "
+        "3 of 6 fully judged tasks pass. The other 4 wait for 5 leaves without a score, so "
         "Root SR can still end anywhere from 20.0 to 80.0 %. The cause of all 6 failed leaves is "
         "wrong content."
     )
@@ -68,18 +68,35 @@ def test_a_run_that_lacks_scores_says_where_its_headline_can_still_end() -> None
         ),
         (
             RunFinding("workflow", score(100), 1, 1, leaves()),
-            "1 of 1 task passes. Nothing failed.",
+            "The only task passes. Nothing failed.",
         ),
         (
             RunFinding(
                 "end-to-end", score(43.21, "ans_acc"), 229, 229, OutcomeCounts("task", 9, (FORMAT,))
             ),
-            "43.2 % of the final answers are right. The cause of all 3 failed tasks is format.",
+            "AnsAcc is 43.2: on average, a final answer is worth 43.2 % of a right one. The cause "
+            "of all 3 failed tasks is format.",
+        ),
+        (
+            RunFinding("end-to-end", score(97.1, "ans_acc"), 9, 9, OutcomeCounts("task", 9, ())),
+            "AnsAcc is 97.1: on average, a final answer is worth 97.1 % of a right one.",
+        ),
+        (
+            RunFinding(
+                "workflow",
+                score(100, bounds=Bounds(missing=1, low=85.7, high=100.0)),
+                6,
+                7,
+                leaves(LOST),
+                missing=5,
+            ),
+            "All 6 fully judged tasks pass. The other 1 waits for 5 leaves without a score, so "
+            "Root SR can still end anywhere from 85.7 to 100.0 %.",
         ),
         (
             RunFinding("step", score(60, "arg_acc"), 228, 229, OutcomeCounts("step", 9, ())),
-            "60.0 % of the calls have the right tool and the right arguments. 1 of 229 tasks has "
-            "no result yet. Nothing failed.",
+            "ArgAcc is 60.0: 60.0 % of the calls to make have the right tool and arguments. 1 of "
+            "229 tasks has no result yet.",
         ),
         (
             RunFinding("step", None, 0, 2, OutcomeCounts("step", 0, ())),

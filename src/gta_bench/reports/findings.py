@@ -45,10 +45,10 @@ CAUSES: Final[Mapping[FailureCause, str]] = {
     "missing deliverable": "A file was requested and none was delivered.",
     "wrong content": "Everything ran; the answer or file is not good enough.",
 }
-# What a headline in percent is a share of.
-SHARES: Final[Mapping[str, str]] = {
-    table.ANS_ACC.name: "of the final answers are right",
-    table.ARG_ACC.name: "of the calls have the right tool and the right arguments",
+# What the value of a headline says.
+MEANINGS: Final[Mapping[str, str]] = {
+    table.ANS_ACC.name: "on average, a final answer is worth {value} % of a right one",
+    table.ARG_ACC.name: "{value} % of the calls to make have the right tool and arguments",
 }
 PASSED: Final = "passed"
 UNSCORED: Final = "unscored"
@@ -131,7 +131,7 @@ def atomic_outcomes(scores: RunScores, *, epochs: int = 1) -> OutcomeCounts:
 def state_finding(finding: RunFinding) -> str:
     """Return what was found, in one or two sentences for people who know only the benchmark."""
     said = _state_workflow(finding) if finding.mode == "workflow" else _state_atomic(finding)
-    return " ".join(filter(None, (said, _state_cause(finding.outcomes))))
+    return " ".join(filter(None, (said, _state_cause(finding))))
 
 
 def _state_workflow(finding: RunFinding) -> str:
@@ -142,13 +142,12 @@ def _state_workflow(finding: RunFinding) -> str:
     leaves = format_count(finding.missing, "leaf", "leaves")
     if one is None:
         return f"No task is fully judged: {leaves} of {finding.outcomes.whole:,} have no score."
-    passed = f"{round(one.value * finding.n / 100):,} of"
+    passed = round(one.value * finding.n / 100)
     if not waiting:
-        return f"{passed} {tasks} {_verb(finding.n_units, 'pass')}."
+        return f"{_count_passed(passed, finding.n_units, 'task')}."
     wait = f"{leaves} without a score" if finding.missing else "a result"
-    judged = format_count(finding.n, "fully judged task")
     said = (
-        f"{passed} the {judged} {_verb(finding.n, 'pass')}. The other {waiting:,} "
+        f"{_count_passed(passed, finding.n, 'fully judged task')}. The other {waiting:,} "
         f"{_verb(waiting, 'wait')} for {wait}"
     )
     if one.bounds is None:
@@ -157,24 +156,35 @@ def _state_workflow(finding: RunFinding) -> str:
     return f"{said}, so {table.label(one.metric)} can still end anywhere from {span}."
 
 
+def _count_passed(passed: int, n: int, noun: str) -> str:
+    if n == 1:
+        return f"The only {noun} {'passes' if passed else 'does not pass'}"
+    whole = format_count(n, noun)
+    return f"All {whole} pass" if passed == n else f"{passed:,} of {whole} pass"
+
+
 def _state_atomic(finding: RunFinding) -> str:
     one, waiting = finding.headline, finding.n_units - finding.n
     if one is None:
         return f"Nothing could be measured in {format_count(finding.n_units, 'task')}."
-    said = f"{one.value:.1f} % {SHARES[one.metric]}."
+    value = f"{one.value:.1f}"
+    said = f"{table.label(one.metric)} is {value}: {MEANINGS[one.metric].format(value=value)}."
     if waiting:
         units = format_count(finding.n_units, "task")
         said += f" {waiting:,} of {units} {_verb(waiting, 'have')} no result yet."
     return said
 
 
-def _state_cause(outcomes: OutcomeCounts | None) -> str:
+def _state_cause(finding: RunFinding) -> str:
     """Name the most frequent cause that is the system's own, if anything failed."""
+    outcomes, one = finding.outcomes, finding.headline
     if outcomes is None:
         return ""
     own = [one for one in outcomes.causes if one.cause not in FAULTLESS]
     if not own:
-        return "" if outcomes.causes or not outcomes.passed else "Nothing failed."
+        perfect = one is not None and math.isclose(one.value, 100)
+        whole = perfect and finding.n == finding.n_units and not outcomes.causes
+        return "Nothing failed." if whole else ""
     failed = sum(one.failures for one in own)
     if failed == 1:
         return f"The only {outcomes.noun} that failed has the cause {own[0].cause}."
@@ -187,7 +197,7 @@ def _state_cause(outcomes: OutcomeCounts | None) -> str:
 def _verb(number: int, verb: str) -> str:
     if number != 1:
         return verb
-    return {"have": "has", "pass": "passes"}.get(verb, f"{verb}s")
+    return {"have": "has"}.get(verb, f"{verb}s")
 
 
 class Contender(NamedTuple):
