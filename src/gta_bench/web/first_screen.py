@@ -143,7 +143,6 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
     by = f" · judged by {first.judge}" if first.judge else ""
     outcomes = first.finding.outcomes
     neighbors, reason = _view_neighbors(run, one, badges)
-    scored = f"n {first.finding.n:,} of {first.finding.n_units:,}"
     return FirstScreen(
         kind=f"{TITLES[mode]} · {began} {manifest.created:%Y-%m-%d}{by}",
         title=system_name(manifest),
@@ -152,7 +151,7 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
         label=f"{row.label}, strict: {row.meaning}",
         value="\N{EN DASH}" if one is None else f"{one.value:.1f}",
         unit="" if one is None else "%",
-        interval=scored if one is None else f"95 % interval {_span(one)} · {scored}",
+        interval=_state_interval(first, len(manifest.spec.tasks)),
         big=None if one is None else plot_intervals([_own_point("", one)]),
         figures=tuple(_list_figures(run, first)),
         neighbors=neighbors,
@@ -165,6 +164,21 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
         more_causes=_count_causes(outcomes),
         judges=_view_judges(headlines) if len(headlines) > 1 else None,
     )
+
+
+def _state_interval(headline: Headline, tasks: int) -> str:
+    """Return the interval of the primary metric, and how many tasks it is about."""
+    one, finding = headline.primary, headline.finding
+    whole = format_count(tasks, "task")
+    if one is None:
+        return f"n 0 of {whole}"
+    scored = f"n {one.n:,} of {whole}"
+    if finding.n < finding.n_units:
+        kind = "judged" if finding.mode == "workflow" else "scored"
+        return f"95 % interval of the {format_count(one.n, f'{kind} task')} {_span(one)} · {scored}"
+    if one.n < tasks and one.metric == table.ANS_ACC.name:
+        scored += ", those with a reference answer"
+    return f"95 % interval {_span(one)} · {scored}"
 
 
 def _own_point(name: str, one: Estimate) -> PlotPoint:
@@ -205,13 +219,15 @@ def list_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
 
 
 def _list_figures(run: RunMaterial, headline: Headline) -> Iterator[Figure]:
-    """Yield the other metrics of the mode, then cost and time."""
+    """Yield the other metrics of the mode, with n if it is not the headline's; cost and time."""
+    n = None if headline.primary is None else headline.primary.n
     for name in COLUMNS[run_mode(run)][1:4]:
         if name in headline.scores:
             one = headline.scores[name]
             digits = 2 if table.metric(name).scale == "points" else 1
             span = f"{one.low:.{digits}f} to {one.high:.{digits}f}"
-            yield Figure(table.label(name), f"{one.value:.{digits}f}", span)
+            scored = "" if one.n == n else f" · n {one.n:,}"
+            yield Figure(table.label(name), f"{one.value:.{digits}f}", f"{span}{scored}")
     yield from _list_costs(run, headline)
 
 

@@ -1,0 +1,54 @@
+"""The first screen of a report: how many tasks its numbers are about, and what is beside them."""
+
+from collections.abc import Mapping
+
+from gta_bench.metrics.workflow_scores import score_workflow
+from gta_bench.records.atomic import AtomicTask
+from gta_bench.records.run import System
+from gta_bench.reports.workflow_summary import WorkflowSummary
+from gta_bench.web.first_screen import FirstScreen, find_headlines, view_first_screen
+from gta_bench.web.material import JudgedRun, RunMaterial
+from tests.builders import manifest
+from tests.metrics.workflow_units import SEVEN, rows, unit
+from tests.web.test_atomic_page import gold, material
+
+Tasks = Mapping[str, AtomicTask]
+
+
+def screen(run: RunMaterial) -> FirstScreen:
+    return view_first_screen(1, run, find_headlines(run))
+
+
+def judged(values: Mapping[str, Mapping[str, float | str]], name: str = "a") -> JudgedRun:
+    """A Workflow run with these verdicts by task."""
+    units = [unit(task) for task in values]
+    said = [row for task, own in values.items() for row in rows(own, task)]
+    about = manifest(
+        dataset="workflow",
+        dataset_digest="0",
+        mode="workflow",
+        system=System(model="m", agent="toolcalling"),
+        tasks=tuple(values),
+    )
+    scores = score_workflow(units, said, thresholds=SEVEN)
+    return JudgedRun(WorkflowSummary(name, about, scores), units, {}, {}, lambda digest: b"")
+
+
+RIGHT = {"a1": 10, "a2": 9, "b": 8}
+LOST = {"a1": 10, "a2": 9, "b": "timeout"}
+
+
+def test_n_is_the_number_of_tasks_that_the_metric_counts(atomic_tasks: Tasks) -> None:
+    found = screen(material(gold(atomic_tasks), "end-to-end"))
+    assert found.interval.endswith("· n 172 of 229 tasks, those with a reference answer")
+    smalls = {one.name: one.small for one in found.figures}
+    assert smalls["AnsAcc+I"].endswith(" · n 229")
+
+
+def test_the_interval_of_a_run_that_lacks_scores_is_one_of_its_judged_tasks() -> None:
+    found = screen(judged({"1": RIGHT, "2": RIGHT, "3": LOST}))
+    assert found.interval.startswith("95 % interval of the 2 judged tasks ")
+    assert found.interval.endswith(" · n 2 of 3 tasks")
+    whole = screen(judged({"1": RIGHT, "2": RIGHT}))
+    assert "judged" not in whole.interval and whole.interval.endswith(" · n 2 of 2 tasks")
+    assert screen(judged({"1": LOST})).interval == "n 0 of 1 task"
