@@ -8,6 +8,7 @@ from gta_bench.records.run import System
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.web.first_screen import FirstScreen, find_headlines, view_first_screen
 from gta_bench.web.material import JudgedRun, RunMaterial
+from gta_bench.web.page import render_report
 from tests.builders import manifest
 from tests.metrics.workflow_units import SEVEN, rows, unit
 from tests.web.test_atomic_page import gold, material
@@ -52,3 +53,9 @@ def test_the_interval_of_a_run_that_lacks_scores_is_one_of_its_judged_tasks() ->
     whole = screen(judged({"1": RIGHT, "2": RIGHT}))
     assert "judged" not in whole.interval and whole.interval.endswith(" · n 2 of 2 tasks")
     assert screen(judged({"1": LOST})).interval == "n 0 of 1 task"
+
+
+def test_a_run_without_score_is_named_in_the_comparison() -> None:
+    text = render_report([judged({"1": RIGHT}), judged({"1": LOST}, "b")])
+    assert '<a href="#run-2">2 (b)</a>: no score yet' in text
+    assert text.count(": no score yet") == 1

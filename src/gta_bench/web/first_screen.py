@@ -352,12 +352,13 @@ def _bare(name: str) -> str:
 
 
 class SideBySide(NamedTuple):
-    """Runs of one mode side by side."""
+    """Runs of one mode side by side; `unscored` are the number and name of those without score."""
 
     title: str
     metric: str
     sentence: str
     plot: IntervalPlot | None
+    unscored: tuple[tuple[int, str], ...]
 
 
 def view_comparison(
@@ -373,10 +374,15 @@ def view_comparison(
             own = _own_point(f"{number} ({run.summary.name})", one)
             note, href = system_name(run.summary.manifest), f"#run-{number}"
             points.append(own._replace(note=note, href=href, current=False))
+    unscored = tuple(
+        (number, run.summary.name)
+        for (number, run), found in zip(runs, headlines, strict=True)
+        if found[0].primary is None
+    )
     if not contenders:
-        return SideBySide(title, metric, "No run has a score yet.", None)
+        return SideBySide(title, metric, "No run has a score yet.", None, unscored)
     sentence = state_comparison(contenders) if len(contenders) > 1 else ""
-    return SideBySide(title, metric, sentence, plot_intervals(points))
+    return SideBySide(title, metric, sentence, plot_intervals(points), unscored)
 
 
 def list_contenders(
