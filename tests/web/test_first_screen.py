@@ -1,10 +1,15 @@
 """The first screen of a report: how many tasks its numbers are about, and what is beside them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
+from gta_bench.records.tape import TapeUse
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.web.first_screen import FirstScreen, find_headlines, view_first_screen
 from gta_bench.web.material import JudgedRun, RunMaterial
@@ -35,6 +40,7 @@ def judged(values: Mapping[str, Mapping[str, float | str]], name: str = "a") -> 
     return JudgedRun(WorkflowSummary(name, about, scores), units, {}, {}, lambda digest: b"")
 
 
+GOLD = System(model="none/none", agent="gold")
 RIGHT = {"a1": 10, "a2": 9, "b": 8}
 LOST = {"a1": 10, "a2": 9, "b": "timeout"}
 
@@ -59,3 +65,41 @@ def test_a_run_without_score_is_named_in_the_comparison() -> None:
     text = render_report([judged({"1": RIGHT}), judged({"1": LOST}, "b")])
     assert '<a href="#run-2">2 (b)</a>: no score yet' in text
     assert text.count(": no score yet") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"tasks": ("own-task",)}, "These tasks are not the released ones"),
+        ({"edited_from": "0"}, "These tasks are not the released ones"),
+        ({"system": GOLD}, "The agent gold is scripted and asks no model"),
+        (
+            {"tape": TapeUse(mode="replay", origin="reference")},
+            "The tool replies come from the reference",
+        ),
+        ({"controls": ("no-tools",)}, "The run is under controls (no-tools)"),
+        ({}, "Answers were compared by exact-or-half, not by the published similarity"),
+    ],
+)
+def test_published_systems_are_left_out_where_they_are_not_comparable(
+    atomic_tasks: Tasks, changes: dict[str, Any], reason: str
+) -> None:
+    few = dict(list(atomic_tasks.items())[:4])
+    run = material(gold(few), "end-to-end")
+    about = manifest(**{"mode": "end-to-end", "tasks": tuple(few), **changes})
+    found = screen(replace(run, summary=run.summary._replace(manifest=about)))
+    assert found.neighbors is None
+    assert found.no_neighbors == f"{reason}, so no published result is comparable."
+
+
+def test_intervals_are_compared_with_published_ones_only_on_all_tasks(atomic_tasks: Tasks) -> None:
+    def note(tasks: Tasks) -> str:
+        run = material(gold(tasks, "step"), "step")
+        about = manifest(mode="step", tasks=tuple(tasks))
+        found = screen(replace(run, summary=run.summary._replace(manifest=about))).neighbors
+        assert found is not None
+        return found.note
+
+    assert "overlaps" in note(atomic_tasks)
+    few = note(dict(list(atomic_tasks.items())[:4]))
+    assert few.startswith("Only 4 of the 229 tasks have a score here") and "overlaps" not in few

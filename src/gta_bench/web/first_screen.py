@@ -12,7 +12,6 @@ from gta_bench.metrics import table
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.cost import make_cost, sum_costs
 from gta_bench.records.leaderboard import Entry, MetricName
-from gta_bench.records.run import RunManifest
 from gta_bench.records.workflow_scores import JudgeScores
 from gta_bench.reports.certainty import RunMetrics, collect_metrics
 from gta_bench.reports.estimates import Estimate, estimates, make_workflow_parts
@@ -26,7 +25,7 @@ from gta_bench.reports.findings import (
     state_comparison,
     state_finding,
 )
-from gta_bench.reports.summary import RELEASED_TASKS, system_name
+from gta_bench.reports.summary import RELEASED_TASKS, SCRIPTED_AGENTS, system_name
 from gta_bench.reports.tables import dollars
 from gta_bench.web.boards import COLUMNS, TITLES
 from gta_bench.web.components import (
@@ -142,7 +141,7 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
     began = "imported" if manifest.imported_from else "run"
     by = f" · judged by {first.judge}" if first.judge else ""
     outcomes = first.finding.outcomes
-    neighbors, reason = _view_neighbors(run, one, badges)
+    neighbors, reason = _view_neighbors(run, first, badges)
     return FirstScreen(
         kind=f"{TITLES[mode]} · {began} {manifest.created:%Y-%m-%d}{by}",
         title=system_name(manifest),
@@ -290,14 +289,15 @@ def _published() -> tuple[Entry, ...]:
 
 
 def _view_neighbors(
-    run: RunMaterial, own: Estimate | None, badges: Sequence[Badge]
+    run: RunMaterial, headline: Headline, badges: Sequence[Badge]
 ) -> tuple[Neighbors | None, str]:
     """Return published systems near this run, or why there are none."""
-    manifest = run.summary.manifest
+    manifest, own = run.summary.manifest, headline.primary
+    complete = headline.finding.n == headline.finding.n_units
     dataset = manifest.spec.dataset
     released = RELEASED_TASKS[dataset]
-    if not _may_be_released(manifest, released):
-        return None, "These tasks are not the released ones, so no published result is comparable."
+    if reason := _find_obstacle(run):
+        return None, f"{reason}, so no published result is comparable."
     if own is None:
         return None, "There is no score yet to compare."
     metric = cast(MetricName, own.metric)
@@ -306,14 +306,16 @@ def _view_neighbors(
     rows = [one for one in known if one.release == newest]
     chosen = _choose(rows, metric, own, manifest.spec.system.model)
     points = [_own_point("This run", own), *(_entry_point(one, metric) for one in chosen)]
-    spans = [found for one in rows if (found := find_interval(one, metric)) is not None]
-    common = sum(100 * one.low <= own.high and own.low <= 100 * one.high for one in spans)
-    limited = any(one.kind in ("warn", "none") for one in badges)
-    note = (
-        f"The interval of this run overlaps those of {common} of "
-        f"{format_count(len(rows), 'published system')}."
-    )
-    if limited:
+    if complete and len(manifest.spec.tasks) == released:
+        spans = [found for one in rows if (found := find_interval(one, metric)) is not None]
+        common = sum(100 * one.low <= own.high and own.low <= 100 * one.high for one in spans)
+        note = (
+            f"The interval of this run overlaps those of {common} of "
+            f"{format_count(len(rows), 'published system')}."
+        )
+    else:
+        note = f"Only {own.n:,} of the {released} tasks have a score here: this ranks nothing."
+    if any(one.kind in ("warn", "none") for one in badges):
         note += " The badges say why this places the run and does not rank it."
     about = (
         f"{table.label(metric)}. Filled: this run, strict. Hollow: published {newest} on all "
@@ -322,10 +324,28 @@ def _view_neighbors(
     return Neighbors(plot_intervals(points), about, note), ""
 
 
-def _may_be_released(manifest: RunManifest, released: int) -> bool:
-    """Whether the tasks can be released ones: numbered, and not more of them."""
-    size = manifest.dataset_tasks or len(manifest.spec.tasks)
-    return size <= released and all(task.isdecimal() for task in manifest.spec.tasks)
+def _find_obstacle(run: RunMaterial) -> str:
+    """Say why published results were measured differently; empty if nothing is known.
+
+    Released tasks are numbered, and there are not more of them.
+    """
+    manifest = run.summary.manifest
+    spec, released = manifest.spec, RELEASED_TASKS[manifest.spec.dataset]
+    size = manifest.dataset_tasks or len(spec.tasks)
+    numbered = all(task.isdecimal() for task in spec.tasks)
+    if size > released or not numbered or manifest.edited_from is not None:
+        return "These tasks are not the released ones"
+    if spec.system.agent in SCRIPTED_AGENTS:
+        return f"The agent {spec.system.agent} is scripted and asks no model"
+    if spec.tape is not None and spec.tape.origin == "reference":
+        return "The tool replies come from the reference"
+    if spec.controls:
+        return f"The run is under controls ({', '.join(spec.controls)})"
+    if isinstance(run, AtomicRun) and run_mode(run) == "end-to-end":
+        scores = run.summary.scores
+        if not scores.comparable:
+            return f"Answers were compared by {scores.similarity}, not by the published similarity"
+    return ""
 
 
 def _entry_point(entry: Entry, metric: MetricName) -> PlotPoint:
