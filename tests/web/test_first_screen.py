@@ -41,8 +41,8 @@ def judged(values: Mapping[str, Mapping[str, float | str]], name: str = "a") -> 
 
 
 GOLD = System(model="none/none", agent="gold")
-RIGHT = {"a1": 10, "a2": 9, "b": 8}
-LOST = {"a1": 10, "a2": 9, "b": "timeout"}
+RIGHT: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": 8}
+LOST: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": "timeout"}
 
 
 def test_n_is_the_number_of_tasks_that_the_metric_counts(atomic_tasks: Tasks) -> None:

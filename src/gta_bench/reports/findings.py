@@ -54,8 +54,8 @@ PASSED: Final = "passed"
 UNSCORED: Final = "unscored"
 ALPHA: Final = 0.05
 # How another run compares with the best one, in the order of the sentences.
-Verdict = Literal["behind", "ahead", "tied"]
-VERDICTS: Final[tuple[Verdict, ...]] = ("behind", "ahead", "tied")
+PairVerdict = Literal["behind", "ahead", "tied"]
+VERDICTS: Final[tuple[PairVerdict, ...]] = ("behind", "ahead", "tied")
 
 
 class OutcomeCounts(NamedTuple):
@@ -255,8 +255,11 @@ def _find_group(runs: Sequence[Contender]) -> list[Contender]:
     for one in runs:
         groups.setdefault((*one.terms.items(), one.scored_tasks()), []).append(one)
 
+    alone = len(groups) == len(runs)
+
     def rank(group: Sequence[Contender]) -> tuple[int, int, float]:
-        pairs = sum(pair_runs(group[0], one) is not None for one in runs if one is not group[0])
+        rest = [one for one in runs if alone and one is not group[0]]
+        pairs = sum(pair_runs(group[0], one) is not None for one in rest)
         return len(group), pairs, max(one.headline.value for one in group)
 
     return max(groups.values(), key=rank)
@@ -275,12 +278,12 @@ def _state_highest(best: Contender, equal: Sequence[str], group: Sequence[Conten
 
 def _group_verdicts(
     found: Mapping[str, Difference], equal: Sequence[str]
-) -> dict[tuple[Verdict, int], list[str]]:
+) -> dict[tuple[PairVerdict, int], list[str]]:
     """Return the other runs by verdict and number of common tasks; equal ones need no verdict."""
     adjusted = holm([one.p_value for one in found.values()])
-    groups: dict[tuple[Verdict, int], list[str]] = {}
+    groups: dict[tuple[PairVerdict, int], list[str]] = {}
     for (label, one), p_value in zip(found.items(), adjusted, strict=True):
-        verdict: Verdict = "tied"
+        verdict: PairVerdict = "tied"
         if p_value < ALPHA and one.interval.estimate:
             verdict = "behind" if one.interval.estimate > 0 else "ahead"
         if verdict != "tied" or label not in equal:
@@ -288,7 +291,7 @@ def _group_verdicts(
     return dict(sorted(groups.items(), key=lambda item: (VERDICTS.index(item[0][0]), -item[0][1])))
 
 
-def _state_verdict(best: str, verdict: Verdict, n: int, labels: Sequence[str]) -> str:
+def _state_verdict(best: str, verdict: PairVerdict, n: int, labels: Sequence[str]) -> str:
     """Say how other runs compare with the best one on their common tasks."""
     common, listed = f"on their {format_count(n, 'common task')}", _list(labels)
     if verdict == "behind":
