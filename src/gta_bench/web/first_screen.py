@@ -313,10 +313,13 @@ def _view_neighbors(
             f"The interval of this run overlaps those of {common} of "
             f"{format_count(len(rows), 'published system')}."
         )
+        if any(one.kind in ("warn", "none") for one in badges):
+            note += " The badges say why this places the run and does not rank it."
     else:
-        note = f"Only {own.n:,} of the {released} tasks have a score here: this ranks nothing."
-    if any(one.kind in ("warn", "none") for one in badges):
-        note += " The badges say why this places the run and does not rank it."
+        note = (
+            f"Not all {released} tasks have a score here, so this places the run and does not "
+            "rank it."
+        )
     about = (
         f"{table.label(metric)}. Filled: this run, strict. Hollow: published {newest} on all "
         f"{released} tasks, scored as published."
