@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
-from gta_bench.errors import EnvironmentProblem
+from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.leaderboard.entries import read_published_entries
 
 
@@ -47,11 +47,24 @@ def test_findings_are_there_as_json() -> None:
     assert findings[0]["metric"] == "ans_acc_i"
 
 
+def test_a_bundle_that_is_none_is_rejected(tmp_path: Path) -> None:
+    torn = tmp_path / "torn.zip"
+    torn.write_bytes(b"PK")
+    result = gta("leaderboard", "check", torn)
+    assert result.exit_code == 1 and "it is not a zip archive" in result.stdout
+    assert result.stderr == f"{torn}: no valid signature; rejected.\n"
+
+
 def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     mine = read_published_entries()[-1].model_copy(
         update={"id": "mine", "system": "My own harness"}
     )
+    file.write_text(mine.model_dump_json(), encoding="utf-8")
+    # Only what comes with the program is published.
+    result = gta("leaderboard", "build", file, "--out", tmp_path / "none")
+    assert isinstance(result.exception, UsageError) and "'self-reported'" in str(result.exception)
+    mine = mine.model_copy(update={"status": "self-reported"})
     file.write_text(mine.model_dump_json(), encoding="utf-8")
     result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
     assert result.exit_code == 0

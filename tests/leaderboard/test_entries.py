@@ -3,6 +3,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from pydantic import ValidationError
 
 from gta_bench.errors import UsageError
 from gta_bench.leaderboard.entries import (
@@ -139,3 +140,12 @@ def test_a_verified_entry_replaces_that_of_its_bundle_only() -> None:
     assert raise_tiers([bundle, other]) == (bundle, other)
     with pytest.raises(UsageError, match="Two entries have the id 'mine'"):
         check_unique_ids(raise_tiers([bundle, other]))
+
+
+def test_a_month_must_exist_and_a_huge_score_is_a_finding() -> None:
+    entry = read_published_entries()[0]
+    stated = entry.model_dump(mode="json")
+    with pytest.raises(ValidationError, match="release"):
+        Entry.model_validate(stated | {"release": "2026-13"})
+    huge = {name: {**one, "value": 1e308} for name, one in stated["scores"].items()}
+    assert check_entry(Entry.model_validate(stated | {"scores": huge}))

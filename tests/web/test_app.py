@@ -1,6 +1,7 @@
 """The app of `gta view` over HTTP: who may ask, what is served, and what the pages say."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -264,6 +265,22 @@ def test_all_runs_are_listed_with_their_state_score_and_causes(client: Client) -
 def test_a_run_that_cannot_be_read_says_why_and_hides_no_other(client: Client) -> None:
     page = client.get("/runs/broken").text
     assert "run.json: 1 field cannot be read. Restore it from a copy." in page
+
+
+def test_a_name_that_is_not_utf8_hides_no_other_run(tmp_path: Path) -> None:
+    for name in (b"caf\xe8", b"caf\xe9", b"good"):
+        run = tmp_path / os.fsdecode(name)
+        run.mkdir()
+        (run / "run.json").write_text("{")
+    app = ViewApp(tmp_path, token=TOKEN, settings=Settings())
+    try:
+        client = Client(app).enter()
+        assert client.get("/").text.count("caf\ufffd") >= 2
+        # What such a run lacks is said on each of its pages.
+        for page in ("", "/unit?task=7", "/file?task=7"):
+            assert client.get(f"/runs/good{page}").status_code in (200, 404, 409)
+    finally:
+        app.close()
 
 
 @pytest.fixture

@@ -268,7 +268,13 @@ def read_submissions(
     found: list[Entry] = []
     for file in list_submissions(paths):
         if not is_bundle(file):
-            found += read_entries([file])
+            stated = read_entries([file])
+            if any(entry.status == "published" for entry in stated):
+                raise UsageError(
+                    f"{file} has an entry with the status 'published', which only the rows that "
+                    "come with gta-bench have. Use 'self-reported'."
+                )
+            found += stated
             continue
         with TemporaryDirectory() as folder:
             checked = _check(file, Path(folder), data, settings)

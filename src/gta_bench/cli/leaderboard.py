@@ -121,7 +121,7 @@ def check(
     findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
-    else:
+    elif entries or not refused:
         _write_findings(entries, findings)
     raise click.exceptions.Exit(1 if findings or refused else 0)
 

@@ -110,6 +110,8 @@ def find_released_size(entry: Entry, metric: MetricName) -> int | None:
 
 def find_count(score: Score, n: int) -> int | None:
     """Return the k for which k/n rounds to the value; None if there is none."""
+    if not 0 <= score.value <= 100:
+        return None
     k = round(score.value * n / 100)
     return k if abs(100 * k / n - score.value) <= _slack(score) else None
 

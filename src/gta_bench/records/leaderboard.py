@@ -103,7 +103,7 @@ class Entry(Record):
     format: Literal[1] = 1
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/-]*$", max_length=200)]
     board: Board
-    release: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")]
+    release: Annotated[str, Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
     group: str = ""
     system: Annotated[str, Field(min_length=1, max_length=200)]
     model: str | None = None

@@ -396,7 +396,9 @@ class ViewApp:
             version=self.library.version,
             **values,
         )
-        return Response(text, status_code=status, media_type="text/html")
+        # A name of a file need not be UTF-8.
+        data = text.encode(errors="replace")
+        return Response(data, status_code=status, media_type="text/html")
 
 
 class UnitLinks:

@@ -4,6 +4,7 @@ What is cheap to read (which runs exist, how far they are) is read whenever some
 are read by one background thread, once for each change of their files; nothing is written.
 """
 
+import os
 import re
 import threading
 import time
@@ -260,7 +261,11 @@ class RunLibrary:
         return self.entries
 
     def _look(self, patience: float) -> None:
-        found = [(entry_id(name), name, run) for name, run in self._list()]
+        # A name that is not UTF-8 cannot be sent as it is.
+        found = [
+            (entry_id(name), os.fsencode(name).decode(errors="replace"), run)
+            for name, run in self._list()
+        ]
         live = {id: find_newest_command(run).live for id, _, run in found}
         scores = {id: self._scores(id, run) for id, _, run in found}
         idle = {id: self._idle_status(id, run) for id, _, run in found if not live[id]}
@@ -339,4 +344,4 @@ def entry_id(name: str) -> str:
     if _ID.fullmatch(name):
         return name
     clean = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
-    return f"{clean}-{sha256(name.encode()).hexdigest()[:6]}"
+    return f"{clean}-{sha256(os.fsencode(name)).hexdigest()[:6]}"

@@ -77,7 +77,8 @@ class UnitReader:
         return self._stream(entry).pick([key]).get(key)
 
     def _stream(self, entry: RunEntry) -> UnitStream[Any]:
-        assert entry.manifest is not None
+        if entry.manifest is None:
+            raise RunError(entry.problem)
         spec, logs = entry.manifest.spec, log_folder(entry.folder)
         kind = WorkflowUnit if spec.dataset == "workflow" else AtomicUnit
         stamp = stamp_files([logs, *logs.rglob("*.eval"), entry.folder / "attempts.jsonl"])

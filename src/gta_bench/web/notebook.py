@@ -84,7 +84,7 @@ def render_html(one: object) -> str | None:
 @cache
 def _style() -> Markup:
     # From this package, without any data of a run. The rules apply only inside of our output.
-    return Markup(read_asset("notebook.css") + read_asset("components.css") + "}\n")
+    return Markup(read_asset("notebook.css") + read_asset("basics.css") + "}\n")
 
 
 def _view_dataset(dataset: Dataset) -> _View:

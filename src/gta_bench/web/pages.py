@@ -71,7 +71,7 @@ def read_asset(name: str) -> str:
 
 def read_style() -> str:
     """Return the style sheet of every page."""
-    return read_asset("components.css") + read_asset("style.css")
+    return "".join(map(read_asset, ("basics.css", "components.css", "style.css")))
 
 
 def style_values(*more: str) -> dict[str, str]:
