@@ -22,12 +22,14 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import pack, write_csv
+from gta_bench.forge.inside import guard_check
 from gta_bench.forge.words import PRODUCTS
 
 ARCHIVE: Final = "bundle.zip"
 INDEX: Final = "index.json"
 INPUT: Final = "delivery.zip"
 CHECK: Final = "bundle.py"
+FUNCTIONS: Final = ("has_contents", "has_no_copies", "has_no_others")
 # Files, files whose name has the ending of another kind, and files that are there twice.
 SIZES: Final = {1: (6, 1, 1), 2: (12, 2, 2), 3: (24, 6, 4)}
 # The ending and the folder of each kind.
@@ -48,14 +50,21 @@ RULES: Final = '''
 import hashlib
 import io
 import zipfile
+import zlib
+
+MOST_BYTES = 64 * 2**20
 
 
 def read_digests(work):
     """Return the digest of every member by its path; folders are left out."""
     with zipfile.ZipFile(io.BytesIO(work.read("bundle.zip"))) as archive:
+        members = archive.infolist()
+        # A few bytes can unpack to gigabytes.
+        if sum(one.file_size for one in members) > MOST_BYTES:
+            raise OSError(f"its files have more than {MOST_BYTES} bytes")
         return [
             (one.filename.removeprefix("./"), hashlib.sha256(archive.read(one)).hexdigest())
-            for one in archive.infolist()
+            for one in members
             if not one.is_dir()
         ]
 
@@ -64,7 +73,7 @@ def decide(work, find, wanted):
     """Return whether half of the files are there, and `find` finds none that is wrong."""
     try:
         members = read_digests(work)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as problem:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError) as problem:
         return {"score": 0, "found": f"no archive that can be read: {problem}"}
     there = [path for path, _ in members if path in DIGESTS]
     if 2 * len(there) < len(DIGESTS):
@@ -291,7 +300,8 @@ def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
 def _write_check(entries: Sequence[_Entry]) -> bytes:
     digests = {one.path: hashlib.sha256(one.data).hexdigest() for one in entries}
     junk = json.dumps([*JUNK])
-    return f"DIGESTS = {json.dumps(digests, indent=4)}\nJUNK = {junk}\n{RULES}".encode()
+    source = f"DIGESTS = {json.dumps(digests, indent=4)}\nJUNK = {junk}\n{RULES}"
+    return guard_check(source, FUNCTIONS)
 
 
 def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:

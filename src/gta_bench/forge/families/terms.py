@@ -19,6 +19,7 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import write_csv
+from gta_bench.forge.inside import guard_check
 from gta_bench.forge.phrases import (
     ALWAYS,
     LANGUAGES,
@@ -39,6 +40,7 @@ SIZES: Final = {1: (8, 0), 2: (16, 4), 3: (26, 10)}
 SHARE: Final = 0.7
 FIELD: Final = re.compile(r"\{\w+\}")
 CHECK: Final = "texts.py"
+FUNCTIONS: Final = ("has_fields", "has_terms", "has_own_words")
 # The functions that decide; LANGUAGE, TEXTS, TERMS and NAME stand before them.
 RULES: Final = '''
 import re
@@ -186,7 +188,7 @@ def _write_check(truth: Truth) -> bytes:
     facts = {"LANGUAGE": truth.language, "TEXTS": texts, "TERMS": [*truth.terms.values()],
              "NAME": truth.company}  # fmt: skip
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
-    return ("\n".join(lines) + f"\n{RULES}").encode()
+    return guard_check("\n".join(lines) + f"\n{RULES}", FUNCTIONS)
 
 
 def _ask(dice: TaskDice, truth: Truth) -> str:

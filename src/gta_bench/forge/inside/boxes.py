@@ -10,6 +10,7 @@ OBJECTS: list[tuple[str, tuple[int, int, int, int]]] = []
 # Some pixels of the picture away from these: x, y and color.
 SCENE: list[tuple[int, int, tuple[int, int, int]]] = []
 ENOUGH = 0.7
+MOST_PIXELS = 1_000_000  # about three times those of the largest scene
 BROKEN = (ValueError, IndexError, struct.error, zlib.error)
 Pixel = tuple[int, int, int]
 
@@ -80,7 +81,7 @@ def _read_boxes(work: Any) -> list[tuple[str, list[float]]]:
     """Return the labels and boxes of the file that have the wanted form."""
     try:
         entries = json.loads(work.read("boxes.json"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return []
     found = []
     for entry in entries if isinstance(entries, list) else []:
@@ -143,20 +144,20 @@ def _read_png(png: bytes) -> list[list[Pixel]]:
     """Return the colors of each row of a PNG picture."""
     if png[:8] != b"\x89PNG\r\n\x1a\n":
         raise ValueError("another format")
-    at, packed, colors, head = 8, b"", b"", b""
+    at, parts, colors, head = 8, list[bytes](), b"", b""
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at : at + 8])
         part = png[at + 8 : at + 8 + size]
         head = part if kind == b"IHDR" else head
         colors = part if kind == b"PLTE" else colors
-        packed += part if kind == b"IDAT" else b""
+        parts += [part] if kind == b"IDAT" else []
         at += size + 12
     width, height, depth, form, _, _, woven = struct.unpack(">IIBBBBB", head)
     step = {2: 3, 3: 1, 6: 4}.get(form, 0)
-    if depth != 8 or woven or not step or width * height > 4_000_000:
+    if depth != 8 or woven or not step or not 0 < width * height <= MOST_PIXELS:
         raise ValueError("not 8 bits in color, interlaced, or too large")
     # Bounded, because a few bytes can unpack to gigabytes.
-    data = zlib.decompressobj().decompress(packed, (width * step + 1) * height)
+    data = zlib.decompressobj().decompress(b"".join(parts), (width * step + 1) * height)
     rows, row = [], bytearray(width * step)
     for y in range(height):
         start = y * (width * step + 1)
