@@ -62,11 +62,15 @@ def read_digests(work):
         # A few bytes can unpack to gigabytes.
         if sum(one.file_size for one in members) > MOST_BYTES:
             raise OSError(f"its files have more than {MOST_BYTES} bytes")
-        return [
+        found = [
             (one.filename.removeprefix("./"), hashlib.sha256(archive.read(one)).hexdigest())
             for one in members
             if not one.is_dir()
         ]
+        # A folder without a file in it counts as something that was not given.
+        folders = [one.filename.removeprefix("./") for one in members if one.is_dir()]
+        empty = [one for one in folders if not any(path.startswith(one) for path, _ in found)]
+        return found + [(one, "") for one in empty]
 
 
 def decide(work, find, wanted):
@@ -90,7 +94,7 @@ def has_contents(work):
 
 def has_no_copies(work):
     def find(members, path, digest):
-        return sum(digest == other for _, other in members) > 1
+        return digest != "" and sum(digest == other for _, other in members) > 1
     return decide(work, find, "no file twice")
 
 
@@ -276,7 +280,8 @@ def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
                   "none": [one for name in JUNK for one in (name, f"*/{name}")]}),
             leaf("copies", "The archive has the files, none of them twice: no two have the same "
                  "bytes.", decided("has_no_copies")),
-            leaf("others", "The archive has the files and no file that was not given.",
+            leaf("others", "The archive has the files, no file that was not given, and no empty "
+                 "folder.",
                  decided("has_no_others")),
         ),
         group(
@@ -334,6 +339,7 @@ def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
         "copy-kept": (put({**plan.members, again: copied.data}), "copies"),
         "original-kept": (put({**plan.members, copied.given: copied.data}), "copies"),
         "readme-added": (put(extra), "others"),
+        "empty-folder": (put({**plan.members, "old/": b""}), "others"),
         "ghost-listed": (ghost, "listed"),
         "other-digest": (list_as(first, "sha256", sha1), "hashes"),
         "size-off": (list_as(last, "bytes", len(last.data) + 2), "sizes"),
