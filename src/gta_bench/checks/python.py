@@ -135,7 +135,9 @@ async def _collect(work: CheckedWork) -> tuple[dict[str, JsonValue], dict[str, b
     facts: dict[str, JsonValue] = dict.fromkeys(work.paths)
     files: dict[str, bytes] = {}
     size = said = 0
-    for number, file in enumerate(sorted(map(work.open, work.paths), key=lambda one: len(one.data))):
+    for number, file in enumerate(
+        sorted(map(work.open, work.paths), key=lambda one: len(one.data))
+    ):
         size += len(file.data)
         if size > MOST_BYTES:
             problem = f"with the smaller files, it has more than {MOST_BYTES} bytes"

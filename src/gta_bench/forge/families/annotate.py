@@ -71,7 +71,8 @@ class _Plan:
         image.paste((255, 0, 0) if self.painted else self.scene, (0, 0, width, height))
         for one in self.framed:
             if self.erased:
-                image.paste(PAPERS[0], tuple(one.box))
+                left, top, right, bottom = one.box
+                image.paste(PAPERS[0], (left, top, right, bottom))
             draw_frame(image, one.box.grow(self.margin), one.shape if self.labels else "")
         return Work({BOXES: f"[\n{lines}\n]\n".encode(), PICTURE: encode_png(image)})
 

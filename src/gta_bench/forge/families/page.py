@@ -114,7 +114,9 @@ class _Plan:
 <table><thead><tr>{head}</tr></thead><tbody>
 {rows}
 </tbody></table>"""
-        program = f"""<section id="program"><h2>{first}</h2>{"" if self.late else table}</section>"""
+        program = (
+            f"""<section id="program"><h2>{first}</h2>{"" if self.late else table}</section>"""
+        )
         venue = f"""<section id="venue"><h2>{second}</h2>{table if self.late else ""}
 <figure><img src="{source}" alt="{alt}"><figcaption>Photo: {self.credit}</figcaption></figure>
 {self.more}</section>"""
@@ -246,7 +248,8 @@ def _ask(dice: TaskDice, plan: _Plan, place: str, level: TaskLevel, room: str | 
         f'script. Below "{second}" is the picture, at least 300 pixels wide, in the page itself '
         "or as a file beside it (PNG, JPEG, GIF or WebP; converted or scaled: an unchanged copy "
         f"of an input does not count as delivered), with an alternative text that names {place}, "
-        'and with a caption of the form "Photo: NAME" and nothing else. The name of the photographer is written on the picture. The page '
+        'and with a caption of the form "Photo: NAME" and nothing else. The name of the '
+        "photographer is written on the picture. The page "
         "opens without a script error."
     )
 
@@ -259,7 +262,9 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
         {"is": "table.value", **file, "row": event.name, "column": column, "equals": value}
         for event in plan.events
         for column, value in (
-            ("Date", event.day), ("Seats", float(event.seats)), ("Room", event.room),
+            ("Date", event.day),
+            ("Seats", float(event.seats)),
+            ("Room", event.room),
         )
     )
     return (
@@ -319,7 +324,9 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
         "links-without-text": (replace(plan, named=False), ("links",)),
         "table-too-late": (replace(plan, late=True), ("rows",)),
         "second-table": (
-            replace(plan, more=f"<table><tr>{table}</tr><tr><td>None</td></tr></table>"), ("rows",)),
+            replace(plan, more=f"<table><tr>{table}</tr><tr><td>None</td></tr></table>"),
+            ("rows",),
+        ),
         "two-captions": (replace(plan, more="<p>Photo: the house</p>"), ("caption",)),
         "row-too-many": (replace(plan, events=(*plan.events, more)), ("rows",)),
         "not-sorted": (replace(plan, events=(last, *middle, first)), ("order",)),

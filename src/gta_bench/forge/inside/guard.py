@@ -19,7 +19,7 @@ def _guard(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
             return check(work)
-        except Exception as problem:  # noqa: BLE001 - the work is the only thing that varies
+        except Exception as problem:
             if type(problem).__name__ in PASSED_ON:
                 raise
             return {"score": 0, "found": f"cannot be read: {type(problem).__name__}: {problem}"}
