@@ -129,14 +129,21 @@ def test_a_check_cannot_read_the_host(work: CheckedWork, tmp_path: Path) -> None
     assert isinstance(verdict, Unscored) and verdict.cause == "check_failed"
 
 
-def test_too_many_bytes_are_not_sent_to_a_check(
-    work: CheckedWork, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("limit", "reads"), [("MOST_BYTES", "read"), ("MOST_SAID", "text")])
+def test_a_large_file_does_not_keep_a_check_from_deciding(
+    jail: Jail, monkeypatch: pytest.MonkeyPatch, limit: str, reads: str
 ) -> None:
+    """A junk file of 65 MiB once made every Python check of a task unscored."""
     import gta_bench.checks.python as module
 
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
-    verdict = decide(work, python("def own(work): return True"))
-    assert isinstance(verdict, Unscored) and "more than 100 bytes" in verdict.detail
+    monkeypatch.setattr(module, limit, 200)
+    work = deliver({"junk.md": b"x" * 300, "notes.md": b"Sales grew in the north."}, jail)
+    notes = "def own(work): return 'north' in work.text('notes.md') and len(work.files) == 2"
+    verdict = decide(work, python(notes))
+    assert isinstance(verdict, Scored) and verdict.value == 10, verdict
+    verdict = decide(work, python(f"def own(work): return bool(work.{reads}('junk.md'))"))
+    assert isinstance(verdict, Scored) and verdict.value == 0, verdict
+    assert "with the smaller files" in verdict.reason
 
 
 def test_a_check_cannot_reach_the_network(work: CheckedWork, loopback: None) -> None:

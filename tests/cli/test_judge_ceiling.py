@@ -8,7 +8,8 @@ from click.testing import CliRunner, Result
 
 from gta_bench.cli import app
 from gta_bench.errors import EnvironmentProblem, RunError, UsageError
-from gta_bench.records.ceiling import Ceiling, TaskErrors
+from gta_bench.records.ceiling import Ceiling, ErrorRates, TaskErrors
+from gta_bench.statistics.ceiling import measure_rate
 from tests.authored import write_task
 from tests.authoring.folders import FILES, TASK
 from tests.content.conftest import jail
@@ -61,7 +62,18 @@ def test_a_ceiling_is_measured_and_shown_beside_the_scores_of_a_run() -> None:
         TaskErrors(task=str(number), found=8, broken=10, passed=9, intact=10)
         for number in range(40)
     )
-    edit_ceiling(rows=rows)
+    groups = (
+        ErrorRates(
+            by="all",
+            name="all",
+            tasks=40,
+            broken=400,
+            sensitivity=measure_rate((row.found, row.broken) for row in rows),
+            intact=400,
+            specificity=measure_rate((row.passed, row.intact) for row in rows),
+        ),
+    )
+    edit_ceiling(rows=rows, groups=groups)
     (scores,) = json.loads(report("json").stdout)
     (beside,) = scores["ceilings"]
     corrected, raw = beside["corrected"], scores["judges"][0]["strict"]["leaf_sr"]
@@ -72,7 +84,7 @@ def test_a_ceiling_is_measured_and_shown_beside_the_scores_of_a_run() -> None:
     page = gta("report", "c", "--ceiling", "other.json", "--html", "page.html")
     assert page.exit_code == 0 and "corrected for their errors" in Path("page.html").read_text()
 
-    edit_ceiling(rows=rows, digest="0" * 64, repeats=3, leaf_threshold=5.0)
+    edit_ceiling(rows=rows, groups=groups, digest="0" * 64, repeats=3, leaf_threshold=5.0)
     said = "run and ceiling differ in options or prompts, repeats (1 and 3), leaf threshold"
     assert said in report().stdout
     edit_ceiling(judge="another")
@@ -80,6 +92,14 @@ def test_a_ceiling_is_measured_and_shown_beside_the_scores_of_a_run() -> None:
     assert isinstance(problem, UsageError) and "other.json is of another" in str(problem)
     Path("other.json").write_text("{}")
     assert isinstance(report().exception, RunError)
+    edit_ceiling(rows=rows)
+    problem = report().exception
+    assert isinstance(problem, RunError) and "count different leaves" in str(problem)
+
+    # The ceiling of one judge does not replace that of another.
+    other = gta("judge", "ceiling", "scripted/frame", *measure[3:], "--repeats", "1")
+    assert isinstance(other.exception, UsageError)
+    assert "is the ceiling of scripted/honest" in str(other.exception)
 
 
 def test_two_tasks_of_one_name_are_refused() -> None:

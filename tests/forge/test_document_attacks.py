@@ -8,7 +8,7 @@ from typing import Any
 import docx
 import pptx
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from gta_bench.confine.jail import Jail
 from gta_bench.forge.catalog import FAMILIES
@@ -64,7 +64,14 @@ def test_a_report_with_everything_below_its_last_heading(
 
 @pytest.mark.parametrize(
     ("form", "style"),
-    [("${:,}.00", None), ("€ {:,}", None), ("USD {:,}", "List Bullet"), ("{} EUR", "List Number")],
+    [
+        ("${:,}.00", None),
+        ("€ {:,}", None),
+        ("USD {:,}", "List Bullet"),
+        ("{} EUR", "List Number"),
+        ("{:,} dollars", None),
+        ("CHF {:,}", None),
+    ],
 )
 def test_a_report_with_a_currency(form: str, style: str | None, tmp_path: Path, jail: Jail) -> None:
     draft = forge("report", 2)
@@ -73,6 +80,8 @@ def test_a_report_with_a_currency(form: str, style: str | None, tmp_path: Path, 
         label, mark, number = one.text.partition(": ")
         if mark and label.startswith("Total"):
             one.text = f"{label}: {form.format(int(number.replace(',', '')))}"
+            if form.startswith("CHF"):
+                one.text = one.text.replace(",", "\u2019")
             one.style = style
     for row in made.tables[0].rows[1:]:
         for cell in row.cells[1:]:
@@ -154,3 +163,42 @@ def test_boxes_everywhere_and_a_red_picture(level: TaskLevel, tmp_path: Path, ja
     for boxes in (grid, [first, *junk]):
         work = Work({"boxes.json": json.dumps(boxes).encode(), "marked.png": red})
         assert list_passed(draft, work, tmp_path, jail) == set()
+
+
+def test_a_transparent_picture_a_red_grid_and_objects_painted_over(
+    tmp_path: Path, jail: Jail
+) -> None:
+    draft = forge("annotate", 1)
+    gold = draft.gold["exact"].files
+    boxes = [one["box"] for one in json.loads(gold["boxes.json"])]
+    with Image.open(io.BytesIO(gold["marked.png"])) as marked:
+        clear, opaque = marked.convert("RGBA"), marked.convert("RGBA")
+    clear.putalpha(0)
+    with Image.open(io.BytesIO(draft.inputs["scene.png"])) as scene:
+        grid, painted = scene.convert("RGB"), scene.convert("RGB")
+    draw = ImageDraw.Draw(grid)
+    for at in range(10, 720, 20):
+        draw.line((0, at, 720, at), fill="red")
+        draw.line((at, 0, at, 500), fill="red")
+    for box in boxes:
+        ImageDraw.Draw(painted).rectangle(box, fill="white", outline="red", width=3)
+    for picture, lost in ((clear, {"frames", "size"}), (opaque, set()), (painted, {"frames"})):
+        work = Work({**gold, "marked.png": save_png(picture)})
+        passed = list_passed(draft, work, tmp_path, jail)
+        assert passed == {"found", "count", "labels", "frames", "size"} - lost
+    work = Work({**gold, "marked.png": save_png(grid)})
+    assert "frames" not in list_passed(draft, work, tmp_path, jail)
+
+
+def test_a_page_with_its_own_name_in_links_and_a_picture_that_cannot_be_decoded(
+    tmp_path: Path, jail: Jail
+) -> None:
+    draft = forge("page", 1)
+    files = dict(draft.gold["picture-beside"].files)
+    page = files["index.html"].decode().replace('href="#', 'href="index.html#')
+    for picture, lost in ((files["media/small.png"], set()), (b"", {"alt"})):
+        broken = files["media/small.png"][:40] + b"x" * 4000
+        work = Work({"index.html": page.encode(), "media/small.png": picture or broken})
+        passed = list_passed(draft, work, tmp_path, jail, without=["opens"])
+        every = {"links", "headings", "values", "rows", "order", "alt", "caption"}
+        assert passed == every - lost

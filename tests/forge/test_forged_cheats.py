@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from gta_bench.datasets.folders import load_task
 from gta_bench.forge.catalog import FAMILIES
 from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
 from gta_bench.forge.files import pack
+from gta_bench.forge.phrases import FILLER, LANGUAGES
 from gta_bench.forge.writing import Order, list_task_files, make_task, write_files
 from gta_bench.records.verdicts import Scored
 from tests.checks.works import deliver
@@ -175,3 +177,37 @@ def test_an_answer_is_neither_a_list_nor_a_denial(
         f"Answer: {value}\nAnswer: 7",
     ):
         assert answer(text) == {leaf}, text
+
+
+def test_a_clean_list_has_its_form_and_its_ids(failed: Judged) -> None:
+    draft, gold = forge("clean", 1)
+    head, *rows = read(gold, "clean.csv")
+    leaves = ("complete", "members", "columns", "names")
+
+    def change(*lines: Sequence[str]) -> set[str]:
+        return failed(draft, write(gold, "clean.csv", lines), leaves)
+
+    assert change(head, *rows, [], []) == set()
+    assert change(head, *([row[0].lower(), *row[1:]] for row in rows)) == {"members"}
+    assert change(head, *([f" {cell}" for cell in row] for row in rows)) >= {"columns"}
+    assert change(head, *([*row, "junk"] for row in rows)) == {"columns"}
+    assert change(head, rows[0], [""] * 5, *rows[1:]) == {"columns"}
+
+
+@every_level
+def test_words_without_a_meaning_are_no_translation(level: TaskLevel, failed: Judged) -> None:
+    draft, gold = forge("terms", level)
+    head, *rows = read(gold, "translated.csv")
+    words = FILLER[LANGUAGES[head[1]]].split()
+    kept = [re.findall(r"\{\w+\}", text) for _, text in rows]
+    texts = [" ".join([*words[: 3 + at % 9], *fields]) for at, fields in enumerate(kept)]
+    made = [(row[0], text) for row, text in zip(rows, texts, strict=True)]
+    assert "meaning" in failed(draft, write(gold, "translated.csv", [head, *made]), ("meaning",))
+
+
+def test_an_index_does_not_name_a_member_twice(failed: Judged) -> None:
+    draft, gold = forge("bundle", 1)
+    twice = b'{"files": {}, "total_bytes": 1, ' + gold.files["index.json"].strip()[1:]
+    changed = gold._replace(files={**gold.files, "index.json": twice})
+    leaves = ("listed", "hashes", "total")
+    assert failed(draft, changed, leaves) == {*leaves}

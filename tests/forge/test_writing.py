@@ -1,7 +1,9 @@
 """`gta forge`: names, namespaces, folders that continue, and mistakes in one line."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -50,7 +52,7 @@ def test_a_folder_has_one_seed_level_and_key(tmp_path: Path) -> None:
     private = Order("private", "7", 1, b"one" * 6)
     forge_tasks(SALES, private, 1, tmp_path / "b")
     with pytest.raises(UsageError, match="forged with other options"):
-        forge_tasks(SALES, private._replace(secret=b"two" * 6), 1, tmp_path / "b")
+        forge_tasks(SALES, replace(private, secret=b"two" * 6), 1, tmp_path / "b")
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="is not empty"):
@@ -103,3 +105,22 @@ def test_the_key_of_a_private_set_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     refused = gta(*wanted, "--key-file", tmp_path / "empty")
     assert "--key-file" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"namespace": "secret"}, "no namespace 'secret'. Known: public, train, private."),
+        ({"level": 4}, "no level 4. Levels are 1, 2 and 3."),
+        ({"level": True}, "no level True."),
+        ({"seed": 7}, "The seed 7 is not"),
+    ],
+)
+def test_an_order_is_validated(change: dict[str, Any], says: str) -> None:
+    order: dict[str, Any] = {"namespace": "train", "seed": "7", "level": 1}
+    with pytest.raises(UsageError, match=says):
+        Order(**(order | change)).check()
+
+
+def test_an_order_does_not_show_its_key() -> None:
+    assert "hush" not in repr(Order("private", "7", 1, b"hush" * 9))

@@ -1,8 +1,10 @@
 """Scores of a run beside the ceiling of its judge."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import ValidationError
 
 from gta_bench.metrics.workflow_scores import Thresholds, score_workflow
 from gta_bench.records.ceiling import Ceiling, CeilingBy, ErrorRates, GoldScores, TaskErrors
@@ -112,3 +114,47 @@ def test_the_reason_is_given_why_a_score_is_not_corrected() -> None:
     assert (found.corrected, found.other) == (None, ("repeats (1 and 3)",))
     stranger = make_ceiling().model_copy(update={"judge": "k"})
     assert compare_with_ceilings(scores, [stranger], JudgeRegistry()) == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"found": 11}, "more leaves found than broken"),
+        ({"passed": 11}, "more passed than intact"),
+        ({"found": -1}, "greater than or equal to 0"),
+        ({"task": "1"}, "a task has two rows"),
+        ({"broken": 9}, "count different leaves"),
+        ({"found": 7}, "different rates"),
+    ],
+)
+def test_a_ceiling_whose_rows_contradict_themselves_or_its_groups_is_refused(
+    row: dict[str, object], says: str
+) -> None:
+    """A row with 35 of 30 leaves passed once ended a report with a traceback."""
+    found = make_ceiling().model_dump(mode="json")
+    found["rows"][0] |= row
+    with pytest.raises(ValidationError, match=says):
+        Ceiling.model_validate_json(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    ("group", "says"),
+    [
+        (None, "the first group is not the one over all leaves"),
+        ({"by": "file"}, "the first group is not the one over all leaves"),
+        ({"sensitivity": None}, "leaves without a rate"),
+        ({"sensitivity": {"high": 1.5}}, "not between 0 and 1"),
+    ],
+)
+def test_a_ceiling_with_groups_that_cannot_be_is_refused(
+    group: dict[str, object] | None, says: str
+) -> None:
+    found = make_ceiling().model_dump(mode="json")
+    if group is None:
+        found["groups"] = []
+    elif isinstance(rate := group.get("sensitivity"), dict):
+        found["groups"][0]["sensitivity"] |= rate
+    else:
+        found["groups"][0] |= group
+    with pytest.raises(ValidationError, match=says):
+        Ceiling.model_validate_json(json.dumps(found))

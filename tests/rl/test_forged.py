@@ -5,6 +5,7 @@ import pickle
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -14,7 +15,7 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import WorkflowDataset
 from gta_bench.datasets.workflow import load_workflow
 from gta_bench.errors import UsageError
-from gta_bench.forge.catalog import FAMILIES
+from gta_bench.forge.catalog import ATOMIC_FAMILIES, FAMILIES, find_families
 from gta_bench.forge.draft import Work
 from gta_bench.forge.writing import Order, make_task
 from gta_bench.records.calls import ToolResult
@@ -114,9 +115,22 @@ def test_tasks_follow_the_seed_and_can_be_named(tmp_path: Path) -> None:
         "clean-public-7-1-00001",
         "clean",
         "deck-train-7-1-00001",
+        "clean-train-7-1-00000",
+        f"clean-train-7-1-{10**9}",
+        "clean-train-7-1-" + "9" * 5000,
     ):
         with pytest.raises(UsageError, match="There is no task"):
             tasks.find(name, tmp_path)
+
+
+def test_no_family_and_atomic_families_are_refused() -> None:
+    with pytest.raises(UsageError, match="Name at least one family"):
+        ForgedTasks([], ORDER)
+    atomic: Any = [*ATOMIC_FAMILIES.values()]
+    with pytest.raises(UsageError, match="bars is not a family of GTA-Workflow"):
+        ForgedTasks(atomic, ORDER)
+    with pytest.raises(UsageError, match="bars is an atomic family"):
+        find_families(["clean", "bars"])
 
 
 def test_a_private_set_needs_its_key() -> None:

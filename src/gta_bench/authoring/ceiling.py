@@ -33,7 +33,7 @@ from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.running.check_run import read_score
 from gta_bench.running.judge_run import JudgedBy, Judging, Watching, judge_run
 from gta_bench.runs.artefacts import ArtefactStore
-from gta_bench.runs.directory import write_record
+from gta_bench.runs.directory import read_record, write_record
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.verdicts import read_judges, read_verdicts
 from gta_bench.statistics.ceiling import measure_rate
@@ -60,6 +60,7 @@ def measure_ceiling(
     Verdicts that the folder `run` has are kept if nothing that they depend on has changed.
     `judged` is called with what the judge did, and `models` replace the one that `judging` names.
     """
+    _refuse_other_judge(run, judging)
     if not any(authored.of("gold") for authored in tasks):
         raise UsageError("None of the tasks has right work in gold/, such as forged tasks have.")
     manifest = build_manifest(
@@ -76,6 +77,21 @@ def measure_ceiling(
     ceiling = _summarize(tasks, units, known, found.judge, judging, run)
     write_record(run / CEILING_FILE, ceiling)
     return ceiling
+
+
+def _refuse_other_judge(run: Path, judging: Judging) -> None:
+    """Raise UsageError if the folder has the ceiling of another judge, which would be lost.
+
+    What a name has in brackets, such as the digest of a function, may differ.
+    """
+    file, asked = run / CEILING_FILE, judging.models[0].name
+    if not file.is_file():
+        return
+    measured = read_record(file, Ceiling, "Remove it, and run `gta judge ceiling` again.").judge
+    if measured.partition(" [")[0] != asked.partition(" [")[0]:
+        raise UsageError(
+            f"{file} is the ceiling of {measured}. Name another folder for {asked} with --out."
+        )
 
 
 def _build_works(tasks: Sequence[AuthoredTask], store: ArtefactStore) -> Iterator[WorkflowUnit]:

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue, ValidationError
 
-from gta_bench.checks.delivery import CheckedWork
+from gta_bench.checks.delivery import CheckedFile, CheckedWork
 from gta_bench.checks.outcome import CheckBroken, Outcome, is_at_fault, shorten
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
@@ -21,13 +21,17 @@ from gta_bench.records.checks import PythonCheck
 LIMITS: Final = JailLimits(wall_seconds=30.0, cpu_seconds=30, reply_bytes=MIB,
                            file_bytes=256 * MIB, disk_bytes=256 * MIB)  # fmt: skip
 MOST_BYTES: Final = 64 * MIB
-MOST_FACTS: Final = 4 * MIB  # characters of texts and tables
+MOST_FACTS: Final = 4 * MIB  # characters of a text
+MOST_SAID: Final = 48 * MIB  # of JSON, for the texts and tables of all files
 DRIVER: Final = '''
 import json
 from pathlib import Path
 
 class NotDelivered(LookupError, ValueError):
     """A file that the system did not deliver, or that cannot be read as what the check asks for."""
+
+class NotReadable(RuntimeError):
+    """A file that this machine cannot read, which is not the fault of the file."""
 
 class Work:
     """What a system delivered."""
@@ -38,7 +42,10 @@ class Work:
         self._facts = facts["files"]
 
     def read(self, path):
-        return Path("files", self._find(path)["name"]).read_bytes()
+        found = self._find(path)
+        if found["name"] is None:
+            raise NotDelivered(f"{path} cannot be read: {found['problem']}")
+        return Path("files", found["name"]).read_bytes()
 
     def text(self, path):
         return self._give(path, "text")
@@ -50,7 +57,7 @@ class Work:
         found = self._find(path)
         if found.get(what) is None:
             about = f"{path} has no {what}: {found['problem']}"
-            raise NotDelivered(about) if found["at_fault"] else RuntimeError(about)
+            raise NotDelivered(about) if found["at_fault"] else NotReadable(about)
         return found[what]
 
     def _find(self, path):
@@ -120,20 +127,38 @@ async def check_python(check: PythonCheck, work: CheckedWork) -> Outcome:
 
 
 async def _collect(work: CheckedWork) -> tuple[dict[str, JsonValue], dict[str, bytes]]:
-    """Return what our readers found in every file, and the files under plain names."""
-    facts: dict[str, JsonValue] = {}
+    """Return what our readers found in every file, and the files under plain names.
+
+    Of too large a delivery the largest files are left out: a check that needs none of them decides,
+    and one that reads them gives 0 points.
+    """
+    facts: dict[str, JsonValue] = dict.fromkeys(work.paths)
     files: dict[str, bytes] = {}
-    for number, path in enumerate(work.paths):
-        file = work.open(path)
-        if sum(map(len, files.values())) + len(file.data) > MOST_BYTES:
-            raise CheckBroken(f"The files have more than {MOST_BYTES} bytes in all.")
+    size = said = 0
+    for number, file in enumerate(
+        sorted(map(work.open, work.paths), key=lambda one: len(one.data))
+    ):
+        size += len(file.data)
+        if size > MOST_BYTES:
+            problem = f"with the smaller files, it has more than {MOST_BYTES} bytes"
+            facts[file.path] = {"name": None, "problem": problem, "at_fault": True}
+            continue
         files[f"files/{number}"] = file.data
-        found: dict[str, JsonValue] = {"name": str(number)}
-        facts[path] = found
-        try:
-            found["text"] = (await work.text(file))[:MOST_FACTS]
-            tables = await work.tables(file)
-            found["tables"] = [[list(row) for row in table.rows] for table in tables]
-        except (ToolError, ToolUnavailable) as exc:
-            found["problem"], found["at_fault"] = str(exc), is_at_fault(exc)
+        found = await _read_file(work, file)
+        said += len(json.dumps(found))
+        if said > MOST_SAID:
+            problem = "with the smaller files, it has too much text"
+            found = {"problem": problem, "at_fault": True}
+        facts[file.path] = {"name": str(number), **found}
     return facts, files
+
+
+async def _read_file(work: CheckedWork, file: CheckedFile) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    try:
+        found["text"] = (await work.text(file))[:MOST_FACTS]
+        tables = await work.tables(file)
+        found["tables"] = [[list(row) for row in table.rows] for table in tables]
+    except (ToolError, ToolUnavailable) as exc:
+        found["problem"], found["at_fault"] = str(exc), is_at_fault(exc)
+    return found

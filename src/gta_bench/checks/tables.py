@@ -299,7 +299,7 @@ async def check_json(check: kinds.JsonPath, work: CheckedWork) -> Outcome:
     if not isinstance(content, TextContent):
         raise ToolError(f"is {file.identity.kind}, not JSON")
     try:
-        tree = json.loads(content.text)
+        tree = json.loads(content.text, object_pairs_hook=_join_members)
     except (ValueError, RecursionError) as exc:
         raise ToolError(f"is not valid JSON: {shorten(str(exc))}") from exc
     where, found = f"{file.path} > {check.path}", find_values(tree, check.path)
@@ -317,6 +317,14 @@ async def check_json(check: kinds.JsonPath, work: CheckedWork) -> Outcome:
             if not one.holds:
                 return one
     return Outcome(True, where, shorten(json.dumps(found[0])) if found else "nothing")
+
+
+def _join_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object of JSON. Readers disagree about a name that occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a name twice")
+    return found
 
 
 def _has_type(value: object, name: str) -> bool:

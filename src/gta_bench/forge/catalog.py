@@ -69,6 +69,11 @@ def find_families(names: Sequence[str]) -> list[TaskFamily]:
     if "all" in names:
         return [*FAMILIES.values()]
     for name in names:
+        if name in ATOMIC_FAMILIES:
+            raise UsageError(
+                f"{name} is an atomic family: `gta forge {name}` writes its tasks, which cannot "
+                "be used here."
+            )
         if name not in FAMILIES:
             known = [*FAMILIES, *ATOMIC_FAMILIES]
             raise UsageError(

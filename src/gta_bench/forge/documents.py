@@ -73,6 +73,7 @@ class DeckChart(NamedTuple):
     name: str
     labels: Sequence[str]
     values: Sequence[float]
+    lying: bool = False
 
 
 class ForgedSlide(NamedTuple):
@@ -356,7 +357,8 @@ def _add_chart(page: Any, chart: DeckChart, color: str) -> None:
     data = _ChartData()
     data.categories = chart.labels
     data.add_series(chart.name, chart.values)
-    kind, place = XL_CHART_TYPE.COLUMN_CLUSTERED, map(Inches, (6.2, 1.7, 6.6, 5))
+    kind = XL_CHART_TYPE.BAR_CLUSTERED if chart.lying else XL_CHART_TYPE.COLUMN_CLUSTERED
+    place = map(Inches, (6.2, 1.7, 6.6, 5))
     drawn = page.shapes.add_chart(kind, *place, data).chart
     drawn.has_legend, drawn.has_title = False, True
     drawn.chart_title.text_frame.text = chart.name

@@ -4,8 +4,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 from gta_bench.authoring.declared import WRONG_FILE
 from gta_bench.datasets.convert import format_task_file
@@ -13,6 +14,7 @@ from gta_bench.datasets.folders import INPUTS, REQUEST_FILE, TASK_FILE, GroupEnt
 from gta_bench.errors import UsageError
 from gta_bench.forge.draft import (
     FORMAT,
+    LEVELS,
     Namespace,
     TaskDice,
     TaskDraft,
@@ -55,13 +57,14 @@ class Forge(Record):
     key: str | None = None
 
 
-class Order(NamedTuple):
-    """What to forge: the namespace with its secret, the seed and the level."""
+@dataclass(frozen=True)
+class Order:
+    """What to forge: the namespace with its secret, which is not shown, the seed and the level."""
 
     namespace: Namespace
     seed: str
     level: TaskLevel
-    secret: bytes = b""
+    secret: bytes = field(default=b"", repr=False)
 
     def describe(self, kind: ForgedKind = "workflow") -> Forge:
         """Return what `forge.json` says."""
@@ -75,8 +78,13 @@ class Order(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise UsageError for a seed that cannot be part of a name, and for a missing secret."""
-        if not _SEED.fullmatch(self.seed):
+        """Raise UsageError for what cannot be part of a name, and for a missing secret."""
+        if self.namespace not in get_args(Namespace):
+            known = ", ".join(get_args(Namespace))
+            raise UsageError(f"There is no namespace {self.namespace!r}. Known: {known}.")
+        if type(self.level) is not int or self.level not in LEVELS:
+            raise UsageError(f"There is no level {self.level!r}. Levels are 1, 2 and 3.")
+        if not isinstance(self.seed, str) or not _SEED.fullmatch(self.seed):
             raise UsageError(
                 f"The seed {self.seed!r} is not 1 to 20 letters, digits and underscores."
             )

@@ -3,9 +3,9 @@
 Rates are 0 to 1, unless they are named after a score: Leaf SR and Root SR are 0 to 100.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, NonNegativeInt, model_validator
 
 from gta_bench.records.base import Record
 from gta_bench.records.statistics import Interval
@@ -15,6 +15,7 @@ from gta_bench.records.statistics import Interval
 CeilingBy = Literal["all", "file", "leaf", "file and leaf"]
 # With fewer tasks, nobody knows how much a judge errs: all right in 4 tasks says little.
 LEAST_TASKS: Final = 10
+ROUNDING_ERROR: Final = 1e-6
 # Why a score cannot be corrected. `few`: the ceiling has fewer tasks than that. `blind`: the judge
 # does not tell broken leaves from intact ones. `apart`: no true score explains how many leaves the
 # judge passed.
@@ -30,21 +31,36 @@ class ErrorRates(Record):
 
     by: CeilingBy
     name: str
-    tasks: int
-    broken: int
+    tasks: NonNegativeInt
+    broken: NonNegativeInt
     sensitivity: Interval | None
-    intact: int
+    intact: NonNegativeInt
     specificity: Interval | None
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Self:
+        for rate, leaves in ((self.sensitivity, self.broken), (self.specificity, self.intact)):
+            if (rate is None) != (leaves == 0):
+                raise ValueError("a rate without leaves, or leaves without a rate")
+            if rate and not 0 <= rate.low <= rate.estimate <= rate.high <= 1:
+                raise ValueError("a rate that is not between 0 and 1, or not within its interval")
+        return self
 
 
 class TaskErrors(Record):
     """One task of a ceiling: `found` of its `broken` leaves, `passed` of its `intact` ones."""
 
     task: str
-    found: int
-    broken: int
-    passed: int
-    intact: int
+    found: NonNegativeInt
+    broken: NonNegativeInt
+    passed: NonNegativeInt
+    intact: NonNegativeInt
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        if self.found > self.broken or self.passed > self.intact:
+            raise ValueError("more leaves found than broken, or more passed than intact")
+        return self
 
 
 class Suspect(Record):
@@ -94,6 +110,27 @@ class Ceiling(Record):
     groups: tuple[ErrorRates, ...]
     suspects: tuple[Suspect, ...]
     rows: tuple[TaskErrors, ...]
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Self:
+        if len({row.task for row in self.rows}) < len(self.rows):
+            raise ValueError("a task has two rows")
+        if not self.groups or self.groups[0].by != "all":
+            raise ValueError("the first group is not the one over all leaves")
+        sums = {name: sum(getattr(row, name) for row in self.rows)
+                for name in ("found", "broken", "passed", "intact")}  # fmt: skip
+        whole = self.overall
+        if (whole.tasks, whole.broken, whole.intact) != (
+            len(self.rows), sums["broken"], sums["intact"]
+        ):  # fmt: skip
+            raise ValueError("the rows and the first group count different leaves")
+        for rate, hits, leaves in (
+            (whole.sensitivity, sums["found"], whole.broken),
+            (whole.specificity, sums["passed"], whole.intact),
+        ):
+            if rate and abs(rate.estimate - hits / leaves) > ROUNDING_ERROR:
+                raise ValueError("the rows and the first group have different rates")
+        return self
 
     @property
     def overall(self) -> ErrorRates:

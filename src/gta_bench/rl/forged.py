@@ -38,6 +38,14 @@ class ForgedTasks:
 
     def __init__(self, families: Sequence[TaskFamily], order: Order) -> None:
         order.check()
+        if not families:
+            raise UsageError("Name at least one family, such as find_families(['clean']).")
+        for one in families:
+            if not isinstance(one, TaskFamily):
+                raise UsageError(
+                    f"{getattr(one, 'name', one)} is not a family of GTA-Workflow: `gta forge "
+                    "--list` shows which families can be trained on."
+                )
         self._families = {one.name: one for one in families}
         self._order = order
 
@@ -49,10 +57,14 @@ class ForgedTasks:
     def find(self, name: str, folder: Path) -> WorkflowDataset:
         """Make the task with that name in a folder, as a dataset of one."""
         family, number = self._families.get(name.partition("-")[0]), name.rpartition("-")[2]
-        wanted = int(number) if number.isdecimal() else 0
-        if family is None or name_task(family, self._order, wanted) != name:
+        wanted = int(number) if number.isdecimal() and len(number) < 10 else 0
+        known = family is not None and name_task(family, self._order, wanted) == name
+        if family is None or not known or wanted < 1:
             example = name_task(next(iter(self._families.values())), self._order, 1)
-            raise UsageError(f"There is no task {name!r}; {example} is one, with any number.")
+            raise UsageError(
+                f"There is no task {name[:80]!r}; {example} is one, with any number from 1 to "
+                f"{NUMBERS - 1}."
+            )
         return self._make(family, wanted, folder)
 
     def _make(self, family: TaskFamily, number: int, folder: Path) -> WorkflowDataset:

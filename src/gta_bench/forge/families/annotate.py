@@ -60,6 +60,7 @@ class _Plan:
     labels: bool = False
     wider: int = 0
     painted: bool = False
+    erased: bool = False
 
     def build(self) -> Work:
         """Write the boxes and the picture."""
@@ -69,6 +70,9 @@ class _Plan:
         image = Image.new("RGB", (width + self.wider, height), PAPERS[0])
         image.paste((255, 0, 0) if self.painted else self.scene, (0, 0, width, height))
         for one in self.framed:
+            if self.erased:
+                left, top, right, bottom = one.box
+                image.paste(PAPERS[0], (left, top, right, bottom))
             draw_frame(image, one.box.grow(self.margin), one.shape if self.labels else "")
         return Work({BOXES: f"[\n{lines}\n]\n".encode(), PICTURE: encode_png(image)})
 
@@ -107,7 +111,14 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         },
         wrong=_break(plan, others[0]),
         cheat={"one-big-box": _box_everything(scene)},
-        checks={"boxes.py": write_check("boxes", OBJECTS=truth, SCENE=_sample(scene, found))},
+        checks={
+            "boxes.py": write_check(
+                "boxes",
+                OBJECTS=truth,
+                SCENE=_sample(scene, found),
+                INSIDE=[_sample_inside(scene, one.box) for one in found],
+            )
+        },
     )
 
 
@@ -143,11 +154,27 @@ def _sample(scene: Image.Image, found: tuple[Thing, ...]) -> list[tuple[int, int
     width, height = scene.size
     framed = [one.box.grow(16) for one in found]
     places = [(x, y) for y in range(20, height, 40) for x in range(20, width, 40)]
+    outside = [
+        (x, y)
+        for x, y in places
+        if not any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in framed)
+    ]
+    return _take(scene, outside)
+
+
+def _sample_inside(scene: Image.Image, box: ShapeBox) -> list[tuple[int, int, Color]]:
+    """Return pixels of the middle of an object, which no frame covers."""
+    steps = range(5, 12)
+    side = box.right - box.left
+    places = [(box.left + x * side // 16, box.top + y * side // 16) for y in steps for x in steps]
+    return _take(scene, places)
+
+
+def _take(scene: Image.Image, places: list[tuple[int, int]]) -> list[tuple[int, int, Color]]:
     return [
         (x, y, (color[0], color[1], color[2]))
         for x, y in places
-        if not any(left <= x <= right and top <= y <= bottom for left, top, right, bottom in framed)
-        and isinstance(color := scene.getpixel((x, y)), tuple)
+        if isinstance(color := scene.getpixel((x, y)), tuple)
     ]
 
 
@@ -175,9 +202,9 @@ def _ask(dice: TaskDice, level: TaskLevel, color: str, skipped: str, count: int)
         'with one entry for each: {"label": shape, "box": [left, top, right, bottom]}, where the '
         "box encloses the object closely (intersection over union of at least 0.7), in pixels "
         f"from the upper left corner, and the shape is one of {names}. Also deliver {PICTURE}, an "
-        "ordinary PNG file (8 bits, color, not interlaced): the picture in its size, with a red "
-        "frame along the four sides of each of these objects; names beside the frames are "
-        "welcome. The rest of the picture stays as it is."
+        "ordinary PNG file (8 bits, color, not interlaced, nothing transparent): the picture in "
+        "its size, with a thin red frame along the four sides of each of these objects; names "
+        "beside the frames are welcome. The objects and the rest of the picture stay as they are."
     )
 
 
@@ -199,7 +226,7 @@ def _score(size: tuple[int, int], count: int) -> tuple[GroupEntry, ...]:
         group(
             "picture",
             leaf("frames", f"{PICTURE} has a red frame around each of the {count} objects, which "
-                 "are not covered.",
+                 "are shown as they were, and little else in red.",
                  {"is": "python", "run": f"{CHECK}:frame_all"}),
             leaf("size", f"{PICTURE} is a marked copy with {width} x {height} pixels that shows "
                  "the scene.", {"is": "python", "run": f"{CHECK}:keep_scene"},
@@ -228,6 +255,7 @@ def _break(plan: _Plan, color: str) -> dict[str, Wrong]:
         ),
         "frame-missing": (replace(plan, framed=tuple(others)), ("frames",)),
         "box-doubled": (replace(plan, listed=(first, *plan.listed[:-1])), ("found", "count")),
+        "objects-erased": (replace(plan, erased=True), ("frames",)),
         "picture-painted": (replace(plan, painted=True), ("frames", "size")),
         "picture-wider": (replace(plan, wider=40), ("size",)),
     }

@@ -22,12 +22,14 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import pack, write_csv
+from gta_bench.forge.inside import guard_check
 from gta_bench.forge.words import PRODUCTS
 
 ARCHIVE: Final = "bundle.zip"
 INDEX: Final = "index.json"
 INPUT: Final = "delivery.zip"
 CHECK: Final = "bundle.py"
+FUNCTIONS: Final = ("has_contents", "has_no_copies", "has_no_others")
 # Files, files whose name has the ending of another kind, and files that are there twice.
 SIZES: Final = {1: (6, 1, 1), 2: (12, 2, 2), 3: (24, 6, 4)}
 # The ending and the folder of each kind.
@@ -48,23 +50,34 @@ RULES: Final = '''
 import hashlib
 import io
 import zipfile
+import zlib
+
+MOST_BYTES = 64 * 2**20
 
 
 def read_digests(work):
     """Return the digest of every member by its path; folders are left out."""
     with zipfile.ZipFile(io.BytesIO(work.read("bundle.zip"))) as archive:
-        return [
+        members = archive.infolist()
+        # A few bytes can unpack to gigabytes.
+        if sum(one.file_size for one in members) > MOST_BYTES:
+            raise OSError(f"its files have more than {MOST_BYTES} bytes")
+        found = [
             (one.filename.removeprefix("./"), hashlib.sha256(archive.read(one)).hexdigest())
-            for one in archive.infolist()
+            for one in members
             if not one.is_dir()
         ]
+        # A folder without a file in it counts as something that was not given.
+        folders = [one.filename.removeprefix("./") for one in members if one.is_dir()]
+        empty = [one for one in folders if not any(path.startswith(one) for path, _ in found)]
+        return found + [(one, "") for one in empty]
 
 
 def decide(work, find, wanted):
     """Return whether half of the files are there, and `find` finds none that is wrong."""
     try:
         members = read_digests(work)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as problem:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError) as problem:
         return {"score": 0, "found": f"no archive that can be read: {problem}"}
     there = [path for path, _ in members if path in DIGESTS]
     if 2 * len(there) < len(DIGESTS):
@@ -81,7 +94,7 @@ def has_contents(work):
 
 def has_no_copies(work):
     def find(members, path, digest):
-        return sum(digest == other for _, other in members) > 1
+        return digest != "" and sum(digest == other for _, other in members) > 1
     return decide(work, find, "no file twice")
 
 
@@ -267,7 +280,8 @@ def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
                   "none": [one for name in JUNK for one in (name, f"*/{name}")]}),
             leaf("copies", "The archive has the files, none of them twice: no two have the same "
                  "bytes.", decided("has_no_copies")),
-            leaf("others", "The archive has the files and no file that was not given.",
+            leaf("others", "The archive has the files, no file that was not given, and no empty "
+                 "folder.",
                  decided("has_no_others")),
         ),
         group(
@@ -291,7 +305,8 @@ def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
 def _write_check(entries: Sequence[_Entry]) -> bytes:
     digests = {one.path: hashlib.sha256(one.data).hexdigest() for one in entries}
     junk = json.dumps([*JUNK])
-    return f"DIGESTS = {json.dumps(digests, indent=4)}\nJUNK = {junk}\n{RULES}".encode()
+    source = f"DIGESTS = {json.dumps(digests, indent=4)}\nJUNK = {junk}\n{RULES}"
+    return guard_check(source, FUNCTIONS)
 
 
 def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
@@ -324,6 +339,7 @@ def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
         "copy-kept": (put({**plan.members, again: copied.data}), "copies"),
         "original-kept": (put({**plan.members, copied.given: copied.data}), "copies"),
         "readme-added": (put(extra), "others"),
+        "empty-folder": (put({**plan.members, "old/": b""}), "others"),
         "ghost-listed": (ghost, "listed"),
         "other-digest": (list_as(first, "sha256", sha1), "hashes"),
         "size-off": (list_as(last, "bytes", len(last.data) + 2), "sizes"),

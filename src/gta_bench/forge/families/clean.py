@@ -23,9 +23,11 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import show, write_csv
+from gta_bench.forge.inside import write_check
 
 FILE: Final = "clean.csv"
 INPUT: Final = "members.csv"
+CHECK: Final = "checks/clean.py"
 HEAD: Final = ("ID", "Name", "City", "Joined", "Fee")
 # None of these labels is one of the clean ones.
 MESSY: Final[tuple[tuple[str, ...], ...]] = (
@@ -56,6 +58,8 @@ class _Plan:
     members: tuple[_Member, ...]
     head: tuple[str, ...] = HEAD
     quoted: bool = False
+    above: str = ""
+    mirrored: bool = False
 
     def build(self) -> Work:
         """Write the table, with commas or as Excel in Europe does."""
@@ -64,8 +68,10 @@ class _Plan:
             for number, one in enumerate(self.members, 1)
         ]
         table = [self.head, *(row[: len(self.head)] for row in rows)]
+        if self.mirrored:
+            table = [row[::-1] for row in table]
         if not self.quoted:
-            return Work({FILE: write_csv(table)})
+            return Work({FILE: self.above.encode() + write_csv(table)})
         text = io.StringIO(newline="")
         csv.writer(text, delimiter=";", quoting=csv.QUOTE_ALL).writerows(table)
         return Work({FILE: text.getvalue().encode("utf-8-sig")})
@@ -98,6 +104,7 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         gold={"commas": plan.build(), "semicolons": replace(plan, quoted=True).build()},
         wrong=_break(plan, former),
         cheat={"input-renamed": Work({FILE: write_csv([labels, *rows])})},
+        checks={"clean.py": write_check("clean", HEAD=[*HEAD], IDS=[one.id for one in kept])},
     )
 
 
@@ -151,10 +158,11 @@ def _ask(dice: TaskDice, company: str, labels: Sequence[str], days_first: bool) 
     if len(labels) > 5:
         former = f" Members whose {labels[5]} is left are not members any more: leave them out."
     return (
-        f"{opening} Deliver {FILE} with the columns {', '.join(HEAD)}, in this order and no "
-        f"others: what the list calls {', '.join(labels[:5])}. Each member, that is, each "
-        f"{labels[0]}, has exactly one row; rows are sorted by ID.{former} Names and cities begin "
-        "with a capital letter and go on in small ones, with single spaces. Dates are written as "
+        f"{opening} Deliver {FILE} with the columns {', '.join(HEAD)}, written so, in this order "
+        f"and no others, in its first line: what the list calls {', '.join(labels[:5])}. Each "
+        f"member, that is, each {labels[0]}, has exactly one row; rows are sorted by ID, and no "
+        f"line is empty.{former} Names and cities begin with a capital letter and go on in small "
+        "ones, with single spaces. Dates are written as "
         f"YYYY-MM-DD; in the list, those with slashes mean {order}. Fees are numbers with two "
         "decimals, such as 1663.50, without currency. Change no value otherwise. Capitals, spaces "
         "and decimals count."
@@ -183,16 +191,19 @@ def _score(kept: Sequence[_Member]) -> tuple[GroupEntry, ...]:
             leaf("unique", "The file has rows, and no ID has two.",
                  {**head, "rows": {"min": count // 2}}, keys(once=True)),
             leaf("members", "Members have a row, and nobody else: no ID that the list does not "
-                 "have, and nobody who left.", {**head, "rows": {"min": count // 2}},
-                 keys(only=[*ids])),
+                 "have, written as it has them, and nobody who left.",
+                 {**head, "rows": {"min": count // 2}}, keys(only=[*ids]),
+                 {"is": "python", "run": f"{CHECK}:know_ids"}),
             leaf("order", "The rows are sorted by ID.",
                  {"is": "table.order", "file": FILE, "by": "ID"}),
             weight=2,
         ),
         group(
             "values",
-            leaf("columns", f"The columns are {', '.join(HEAD)} and no others.",
-                 {**head, "columns": {"min": 5, "max": 5}}),
+            leaf("columns", f"The first line is {', '.join(HEAD)}, in this order. Every other line "
+                 "has these 5 cells, without spaces around them.",
+                 {**head, "columns": {"min": 5, "max": 5}},
+                 {"is": "python", "run": f"{CHECK}:keep_form"}),
             leaf("names", "Each ID has its member's name, with capital first letters and single "
                  "spaces.",
                  *cells("Name", *(one.name for one in kept)), needs=("complete",)),
@@ -229,6 +240,13 @@ def _break(plan: _Plan, former: Sequence[_Member]) -> dict[str, Wrong]:
         "row-lost": (put(first, second, *others), "complete"),
         "not-sorted": (put(last, first, second, *others), "order"),
         "number-added": (replace(plan, head=(*HEAD, "Row")), "columns"),
+        "line-above": (replace(plan, above="# Members\n"), "columns"),
+        "columns-mirrored": (replace(plan, mirrored=True), "columns"),
+        "head-in-small-letters": (
+            replace(plan, head=tuple(one.lower() for one in HEAD)), "columns"),
+        "empty-row": (put(first, _Member("", "", "", "", ""), second, *others, last), "columns"),
+        "id-in-small-letters": (
+            put(first._replace(id=first.id.lower()), second, *others, last), "members"),
         "name-in-small-letters": (put(small, second, *others, last), "names"),
         "two-spaces-left": (put(wide, second, *others, last), "names"),
         "member-invented": (put(*plan.members, invented), "members"),

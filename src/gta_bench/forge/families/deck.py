@@ -85,6 +85,7 @@ class _Plan:
     chart: bool = True
     drawn: bool = False
     tiny: bool = False
+    lying: bool = False
     table_on: str = ""
 
     def build(self) -> Work:
@@ -101,7 +102,7 @@ class _Plan:
             return slide
         names, values = zip(*self.units, strict=True)
         if not self.drawn:
-            return slide._replace(shown=DeckChart(AXIS, names, values))
+            return slide._replace(shown=DeckChart(AXIS, names, values, self.lying))
         if self.tiny:
             picture = encode_png(Image.new("RGB", (1, 1), "white"))
         else:
@@ -193,7 +194,8 @@ def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
         f"{opening} The first slide is the cover with the title of the brief. Then comes one "
         f"slide for each section, {order}, with the section's title in the slide's title "
         f"placeholder, and no other slide: {len(plan.sections) + 1} slides in all.{left_out} "
-        "Each slide has the points of its section word for word. Points marked (internal) must "
+        "Each slide has the points of its section word for word, each as a paragraph or in a box "
+        "of its own, and no point of another section. Points marked (internal) must "
         'not appear on a slide or in the notes. What follows "Note:" in a section becomes the '
         f'speaker notes of its slide, word for word. The slide "{plan.chart_title}" also has the '
         "brief's table with the columns Product and Units, and a column chart of it, either native "
@@ -229,7 +231,7 @@ def _score(plan: _Plan, skipped: Sequence[str]) -> tuple[GroupEntry, ...]:
         group(
             "content",
             leaf("points", f"All {len(points)} points that are not internal are on the slides of "
-                 "their sections, word for word.",
+                 "their sections, word for word, and on no other.",
                  {"is": "python", "run": f"{CHECK}:show_points"}),
             leaf("internal", f"The deck lists the {len(plan.units)} products of the brief, and "
                  f"has no point that is marked internal ({len(secrets)} in the brief){left_out}.",
@@ -261,6 +263,7 @@ def _break(plan: _Plan, *, skipped: bool) -> dict[str, Wrong]:
         return replace(plan, sections=(*plan.sections[:at], section, *plan.sections[at + 1 :]))
 
     first, *rest, last = plan.sections
+    strange = next(other for other in plan.sections if other is not one)
     thanks = ForgedSlide("Thank you", ("Questions are welcome",))
     swapped = (first._replace(note=last.note), *rest, last._replace(note=first.note))
     whispered = one._replace(points=one.points[:1], note=f"{one.note}\n{one.points[1]}")
@@ -273,6 +276,15 @@ def _break(plan: _Plan, *, skipped: bool) -> dict[str, Wrong]:
         ),
         "slides-swapped": (replace(plan, sections=(last, *rest, first)), ("titles",)),
         "point-lost": (change(one._replace(points=one.points[:1])), ("points",)),
+        "points-denied": (
+            change(one._replace(points=tuple(f"It is not true that {x}" for x in one.points))),
+            ("points",),
+        ),
+        "points-of-others-added": (
+            change(one._replace(points=(*one.points, *strange.points))),
+            ("points",),
+        ),
+        "chart-lying": (replace(plan, lying=True), ("chart",)),
         "point-in-notes": (change(whispered), ("points",)),
         "internal-shown": (change(one._replace(points=(*one.points, secret))), ("internal",)),
         "note-lost": (change(one._replace(note="")), ("notes",)),

@@ -91,6 +91,9 @@ class _Plan:
     alt: str | None = None
     beside: bool = False
     linked: bool = True
+    named: bool = True
+    late: bool = False
+    more: str = ""
 
     def build(self) -> Work:
         """Write the page, and the picture beside it unless it is in the page."""
@@ -107,20 +110,26 @@ class _Plan:
             "<tr>" + "".join(f"<td>{cell}</td>" for cell in event[:4]) + "</tr>"
             for event in self.events
         )
-        program = f"""<section id="program"><h2>{first}</h2>
+        table = f"""
 <table><thead><tr>{head}</tr></thead><tbody>
 {rows}
-</tbody></table></section>"""
-        venue = f"""<section id="venue"><h2>{second}</h2>
+</tbody></table>"""
+        program = (
+            f"""<section id="program"><h2>{first}</h2>{"" if self.late else table}</section>"""
+        )
+        venue = f"""<section id="venue"><h2>{second}</h2>{table if self.late else ""}
 <figure><img src="{source}" alt="{alt}"><figcaption>Photo: {self.credit}</figcaption></figure>
-</section>"""
-        menu = f'<nav><a href="#{self.anchor}">{first}</a><a href="#venue">{second}</a></nav>'
+{self.more}</section>"""
+        links = (self.anchor, first), ("venue", second)
+        menu = "".join(
+            f'<a href="#{anchor}">{text if self.named else ""}</a>' for anchor, text in links
+        )
         return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{self.house}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>{STYLE}</style></head>
 <body><header><h1>{self.house}</h1>
-{menu if self.linked else ""}</header>
+{f"<nav>{menu}</nav>" if self.linked else ""}</header>
 <main>
 {program}
 {venue}
@@ -151,7 +160,11 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         gold={"in-one-file": plan.build(), "picture-beside": replace(plan, beside=True).build()},
         wrong=_break(plan, [one for one in events if one not in shown]),
         cheat={"screenshot": Work({FILE: shrink(picture)})},
-        checks={"page.py": write_check("page", SECTIONS=[*headings], PLACE=place)},
+        checks={
+            "page.py": write_check(
+                "page", SECTIONS=[*headings], PLACE=place, CREDIT=credit, COLUMNS=[*SHOWN]
+            )
+        },
     )
 
 
@@ -227,15 +240,16 @@ def _ask(dice: TaskDice, plan: _Plan, place: str, level: TaskLevel, room: str | 
     chosen += f" in the {room}" if room else ""
     return (
         f'{opening} It has the headings "{plan.house}", "{first}" and "{second}", in this order, '
-        f'and links at the top that lead to the sections "{first}" and "{second}" on the page. '
-        f'Below "{first}" is a table with the columns Date, Event, Room, Seats and one row for '
+        f'and links at the top, above these two sections, that lead to "{first}" and "{second}" '
+        f'on the page. Below "{first}" is the only table with the columns Date, Event, Room, '
+        "Seats, and it has one row for "
         f"each of the {len(plan.events)} {chosen}, with the dates as in the file, the earliest "
         "first. The rows are in the source of the page, so that the table does not depend on a "
         f'script. Below "{second}" is the picture, at least 300 pixels wide, in the page itself '
-        "or as a file beside it (converted or scaled: an unchanged copy of an input does not "
-        f"count as delivered), with an alternative text that names {place}, and with a caption "
-        "that has the "
-        'form "Photo: NAME". The name of the photographer is written on the picture. The page '
+        "or as a file beside it (PNG, JPEG, GIF or WebP; converted or scaled: an unchanged copy "
+        f"of an input does not count as delivered), with an alternative text that names {place}, "
+        'and with a caption of the form "Photo: NAME" and nothing else. The name of the '
+        "photographer is written on the picture. The page "
         "opens without a script error."
     )
 
@@ -247,26 +261,32 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
     values: Iterator[CheckTable] = (
         {"is": "table.value", **file, "row": event.name, "column": column, "equals": value}
         for event in plan.events
-        for column, value in (("Seats", float(event.seats)), ("Room", event.room))
+        for column, value in (
+            ("Date", event.day),
+            ("Seats", float(event.seats)),
+            ("Room", event.room),
+        )
     )
     return (
         group(
             "page",
             leaf("opens", "The page opens in a browser without a script error.",
                  {"is": "html.opens", **file}),
-            leaf("links", "Links lead to the two sections, and every link to a section or to a "
-                 "local file resolves.",
+            leaf("links", "Links above the two sections lead to them, and every link to a section "
+                 "or to a local file resolves.",
                  {"is": "html.links", **file}, {"is": "python", "run": f"{CHECK}:link_sections"}),
             leaf("headings", "The page has the 3 headings that the request lists, in its order.",
                  {"is": "doc.heading", **file, "texts": titles}),
         ),
         group(
             "program",
-            leaf("values", f"The table has the right seats and room of each of the {count} "
+            leaf("values", f"The table has the right date, seats and room of each of the {count} "
                  "events.", *values),
-            leaf("rows", f"The table has {count} rows, one for each event that the request asks "
-                 "for.", {"is": "table.shape", **file, "rows": {"min": count, "max": count},
-                          "head": [*SHOWN]}),
+            leaf("rows", f'Below "{plan.headings[0]}" is the only table with these columns. It '
+                 f"has {count} rows, one for each event that the request asks for.",
+                 {"is": "table.shape", **file, "rows": {"min": count, "max": count},
+                  "head": [*SHOWN]},
+                 {"is": "python", "run": f"{CHECK}:place_table"}),
             leaf("order", "The events are sorted by date, the earliest first.",
                  {"is": "table.order", **file, "by": "Date"}),
             weight=1.5,
@@ -276,8 +296,8 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
             leaf("alt", "The picture is shown with at least 300 pixels of width, and has an "
                  f"alternative text that names {place}.",
                  {"is": "python", "run": f"{CHECK}:show_picture"}),
-            leaf("caption", "A caption names the photographer whose name is on the picture.",
-                 {"is": "text.contains", **file, "all": [f"Photo: {plan.credit}"]}),
+            leaf("caption", "One caption names the photographer whose name is on the picture, and "
+                 "nothing else.", {"is": "python", "run": f"{CHECK}:name_photographer"}),
         ),
     )  # fmt: skip
 
@@ -287,6 +307,8 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
     # On the same day as the last event, so that only the number of rows is off.
     more = (others[0] if others else first._replace(name="Open day"))._replace(day=last.day)
     off = first._replace(seats=first.seats + 10)
+    early = first._replace(day=str(date.fromisoformat(first.day) - timedelta(days=1)))
+    table = "".join(f"<th>{one}</th>" for one in SHOWN)
     given, family = plan.credit.split(" ")
     made: dict[str, tuple[_Plan, tuple[str, ...]]] = {
         "script-error": (replace(plan, script=SCRIPT + BROKEN), ("opens",)),
@@ -298,6 +320,14 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
             ("links", "headings"),
         ),
         "seats-off": (replace(plan, events=(off, *middle, last)), ("values",)),
+        "date-off": (replace(plan, events=(early, *middle, last)), ("values",)),
+        "links-without-text": (replace(plan, named=False), ("links",)),
+        "table-too-late": (replace(plan, late=True), ("rows",)),
+        "second-table": (
+            replace(plan, more=f"<table><tr>{table}</tr><tr><td>None</td></tr></table>"),
+            ("rows",),
+        ),
+        "two-captions": (replace(plan, more="<p>Photo: the house</p>"), ("caption",)),
         "row-too-many": (replace(plan, events=(*plan.events, more)), ("rows",)),
         "not-sorted": (replace(plan, events=(last, *middle, first)), ("order",)),
         "alt-empty": (replace(plan, alt=""), ("alt",)),

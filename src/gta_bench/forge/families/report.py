@@ -64,6 +64,7 @@ class _Plan:
     rich: bool = False
     tiny: bool = False
     denial: str = ""
+    doubt: str = ""
     early: bool = False
     closing: bool = True
 
@@ -78,7 +79,7 @@ class _Plan:
         blocks: list[WordBlock] = [
             Head(first),
             f"Total {self.label.lower()}: {self.total:,}{self.denial}",
-            f"Strongest region: {self.best}",
+            f"Strongest region: {self.best}{self.doubt}",
         ]
         if self.rich:
             blocks.append(f"The report covers {len(self.bars)} regions and all four quarters.")
@@ -266,6 +267,10 @@ def _break(plan: _Plan) -> dict[str, Wrong]:
         ),
         "digits-swapped": (replace(plan, total=_swap_digits(plan.total)), ("figure",)),
         "total-denied": (replace(plan, denial=" was planned, it is 5"), ("figure",)),
+        "leader-doubted": (
+            replace(plan, doubt=f" (no, actually it is {last[0]})"),
+            ("leader",),
+        ),
         "weakest-named": (replace(plan, best=str(last[0])), ("leader",)),
         "table-too-early": (replace(plan, early=True), ("places",)),
         "value-off": (replace(plan, rows=(first, *others, off)), ("values",)),

@@ -21,6 +21,7 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import write_csv
+from gta_bench.forge.inside import guard_check
 
 FILE: Final = "plan.csv"
 INPUT: Final = "sessions.json"
@@ -62,7 +63,7 @@ def read_plan(work):
             if cells[0] in PROBLEM["sessions"] and cells[1] in PROBLEM["rooms"]:
                 # Some programs write whole numbers as 3.0.
                 slot = cells[2].removesuffix(".0")
-                if slot.isdecimal() and 1 <= int(slot[:9]) <= PROBLEM["slots"]:
+                if slot.isdecimal() and len(slot) < 9 and 1 <= int(slot) <= PROBLEM["slots"]:
                     found.append((cells[0], cells[1], int(slot)))
     return found
 
@@ -242,7 +243,11 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
         gold={"by-slot": problem.build(plan), "other-plan": problem.build(other, by_slot=False)},
         wrong=wrong,
         cheat={"empty-plan": Work({FILE: write_csv([HEAD])})},
-        checks={CHECK: f"import json\n\nPROBLEM = json.loads(r'''{given}''')\n{RULES}".encode()},
+        checks={
+            CHECK: guard_check(
+                f"import json\n\nPROBLEM = json.loads(r'''{given}''')\n{RULES}", problem.leaves
+            )
+        },
     )
 
 

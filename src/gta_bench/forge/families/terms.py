@@ -19,9 +19,12 @@ from gta_bench.forge.draft import (
     leaf,
 )
 from gta_bench.forge.files import write_csv
+from gta_bench.forge.inside import guard_check
 from gta_bench.forge.phrases import (
     ALWAYS,
+    FILLER,
     LANGUAGES,
+    MEANINGS,
     OTHER_TERMS,
     OTHER_WORDS,
     PHRASES,
@@ -39,6 +42,7 @@ SIZES: Final = {1: (8, 0), 2: (16, 4), 3: (26, 10)}
 SHARE: Final = 0.7
 FIELD: Final = re.compile(r"\{\w+\}")
 CHECK: Final = "texts.py"
+FUNCTIONS: Final = ("has_fields", "has_terms", "has_own_words", "has_meaning")
 # The functions that decide; LANGUAGE, TEXTS, TERMS and NAME stand before them.
 RULES: Final = '''
 import re
@@ -92,6 +96,18 @@ def has_own_words(work):
     def find(key, text):
         return sum(one == texts[key] for one in texts.values()) > 1
     return decide(work, find, "another text for each key")
+
+
+def has_meaning(work):
+    """Whether each text has words that a translation of its own text needs."""
+    def find(key, text):
+        said = text.lower()
+        # Terms, fields and names are other leaves' concern.
+        for one in (*TERMS, NAME):
+            said = said.replace(one.lower(), " ")
+        said = re.sub(r"\\{.*?\\}", " ", said)
+        return not all(re.search(rf"\\b(?:{one})", said) for one in TEXTS[key]["says"])
+    return decide(work, find, "words that say what the given text says")
 '''
 
 
@@ -180,13 +196,17 @@ def make(dice: TaskDice, level: TaskLevel) -> TaskDraft:
 
 def _write_check(truth: Truth) -> bytes:
     texts = {
-        one.key: {"fields": FIELD.findall(one.en), "term": truth.terms.get(one.term, "")}
+        one.key: {
+            "fields": FIELD.findall(one.en),
+            "term": truth.terms.get(one.term, ""),
+            "says": MEANINGS[one.key][truth.code],
+        }
         for one in truth.texts
     }
     facts = {"LANGUAGE": truth.language, "TEXTS": texts, "TERMS": [*truth.terms.values()],
              "NAME": truth.company}  # fmt: skip
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
-    return ("\n".join(lines) + f"\n{RULES}").encode()
+    return guard_check("\n".join(lines) + f"\n{RULES}", FUNCTIONS)
 
 
 def _ask(dice: TaskDice, truth: Truth) -> str:
@@ -244,6 +264,9 @@ def _score(truth: Truth) -> tuple[GroupEntry, ...]:
             leaf("terms", "Every text with a term of the glossary has the term's translation in "
                  "exactly the form that the glossary gives, and no text has the terms of several "
                  "other texts.", head, decided("has_terms"), weight=2),
+            leaf("meaning", "Every text has words that say what the text with its key says; which "
+                 "ones, is listed for each text and language with some alternatives.", head,
+                 decided("has_meaning"), weight=2),
             leaf("own", "Every key has a text of its own: no two are the same apart from terms, "
                  "names, numbers and words in braces.", head, decided("has_own_words")),
             leaf("brand", "Texts about the company have its name as it is given.", head,
@@ -272,11 +295,13 @@ def _break(truth: Truth) -> dict[str, Wrong]:
         *truth.terms.values(),
         *sorted({*FIELD.findall(" ".join(map(truth.english, ordered)))}),
     ]
-    same = f"{written(failure)} {' '.join(every)} {truth.company}."
+    # With common words in the sentence, terms and fields do not change its language.
+    prose = f"{written(failure)} {FILLER[truth.code].removesuffix('.')}"
+    same = f"{prose} {' '.join(every)} {truth.company}."
     texts = {one.key: written(one) for one in truth.texts}
     second = texts[greeting.key].replace("{name}", "").strip(" .,")
     short = written(about).replace(truth.company, truth.company.split()[0])
-    made = {
+    made: dict[str, tuple[Work, *tuple[str, ...]]] = {
         "text-lost": (replace(truth, texts=without).build(written), "keys"),
         "first-text-last": (replace(truth, texts=ordered).build(written), "order"),
         "field-lost": (
@@ -287,15 +312,21 @@ def _break(truth: Truth) -> dict[str, Wrong]:
         "other-term": (truth.build(written, (cart.key, other)), "terms"),
         "name-shortened": (truth.build(written, (about.key, short)), "brand"),
         "left-in-English": (
-            truth.build(written, (greeting.key, truth.english(greeting))), "translated"),
-        "only-terms-translated": (truth.build(truth.half), "language"),
+            truth.build(written, (greeting.key, truth.english(greeting))),
+            "translated", "meaning"),
+        "only-terms-translated": (truth.build(truth.half), "language", "meaning"),
+        "words-without-meaning": (
+            truth.build(written, (failure.key, FILLER[truth.code])), "meaning"),
         "field-added": (
             truth.build(written, (failure.key, f"{written(failure)} {{name}}")), "fields"),
-        "text-repeated": (truth.build(written, (failure.key, f"{second}.")), "own"),
+        "text-repeated": (
+            truth.build(written, (failure.key, f"{second}.")), "own", "meaning"),
     }  # fmt: skip
-    wrong = {name: Wrong(work, (broken,), "plain") for name, (work, broken) in made.items()}
+    wrong = {name: Wrong(work, tuple(broken), "plain") for name, (work, *broken) in made.items()}
     constant = truth.build(lambda one: same)
-    return wrong | {"one-text-for-all": Wrong(constant, ("fields", "terms", "own"), "plain")}
+    return wrong | {
+        "one-text-for-all": Wrong(constant, ("fields", "terms", "meaning", "own"), "plain")
+    }
 
 
 FAMILY: Final = TaskFamily(

@@ -20,15 +20,28 @@ NOTES = "\n\nNotes: "
 
 
 def show_points(work: Any) -> dict[str, Any]:
-    """Check that each point is on the slide of its section, and not just in the notes."""
+    """Check that each point is on the slide of its section, word for word, and on no other."""
     slides = _read_slides(work)
-    missing = [
-        f"{point!r} on {title!r}"
-        for title, points, _ in SECTIONS
-        for point in points
-        if _plain(point) not in _plain(_find(slides, title).partition(NOTES)[0])
-    ]
+    missing, strange = [], []
+    for title, points, _ in SECTIONS:
+        body = _find(slides, title).partition(NOTES)[0]
+        shown = _list_lines(body)
+        missing += [f"{one!r} on {title!r}" for one in points if _plain(one) not in shown]
+        others = [one for _, those, _ in SECTIONS for one in those if one not in points]
+        strange += [f"{one!r} on {title!r}" for one in others if _plain(one) in _plain(body)]
+    if strange and not missing:
+        return {"score": False, "found": strange[0], "wanted": "the points of this section only"}
     return _report(missing)
+
+
+def _list_lines(body: str) -> set[str]:
+    """Return the lines of a slide, and those that follow each other in a box as one."""
+    found = set()
+    for box in body.split("\n\n"):
+        lines = [re.sub(r"^[\s•*\u2013-]+|\.$", "", _plain(line)) for line in box.split("\n")]
+        for end in range(len(lines)):
+            found |= {" ".join(lines[begin : end + 1]) for begin in range(max(0, end - 3), end + 1)}
+    return found
 
 
 def say_notes(work: Any) -> dict[str, Any]:
@@ -59,7 +72,7 @@ def draw_chart(work: Any) -> dict[str, Any]:
             name for name, value in UNITS
             if not re.search(rf"(?i)(?:: |, ){re.escape(name)}={value}(?:\.0+)?(?![\d.])", data)
         ]  # fmt: skip
-        if not wrong:
+        if not wrong and _has_columns(work.read(FILE)):
             return {"score": True, "found": "a chart of the table"}
     sizes = list(_measure_pictures(work.read(FILE)))
     holds = "[picture: " in body and any(wide >= LEAST for wide, _ in sizes)
@@ -94,16 +107,33 @@ def _plain(text: str) -> str:
 def _measure_pictures(deck: bytes) -> Any:
     """Yield the sizes of the pictures on the slide; of those that are shown small, nothing."""
     with zipfile.ZipFile(io.BytesIO(deck)) as archive:
-        for name in archive.namelist():
-            if not re.fullmatch(r"ppt/slides/[^/]+\.xml", name):
-                continue
-            slide = archive.read(name).decode("utf-8", "replace")
-            if _plain(SALES) not in _plain(_read_title(slide)):
-                continue
-            links = f"ppt/slides/_rels/{posixpath.basename(name)}.rels"
-            known = archive.read(links).decode() if links in archive.namelist() else ""
+        for slide, known in _read_sales(archive):
             for picture in re.findall(r"(?s)<p:pic>.*?</p:pic>", slide):
                 yield _measure_one(archive, picture, known)
+
+
+def _has_columns(deck: bytes) -> bool:
+    """Whether the charts of the slide have columns, as opposed to bars that lie."""
+    with zipfile.ZipFile(io.BytesIO(deck)) as archive:
+        targets = [
+            posixpath.normpath(posixpath.join("/ppt/slides", target)).lstrip("/")
+            for _, known in _read_sales(archive)
+            for target in re.findall(r'Target="([^"]*/charts/[^"]+\.xml)"', known)
+        ]
+        charts = [archive.read(one) for one in targets if one in archive.namelist()]
+    lying = re.compile(rb"<c:barDir\s[^>]*val\s*=\s*[\"']bar[\"']")
+    return bool(charts) and not any(map(lying.search, charts))
+
+
+def _read_sales(archive: zipfile.ZipFile) -> Any:
+    """Yield the source of the slide with the table, and that of its links."""
+    for name in archive.namelist():
+        if re.fullmatch(r"ppt/slides/[^/]+\.xml", name):
+            slide = archive.read(name).decode("utf-8", "replace")
+            if _plain(SALES) in _plain(_read_title(slide)):
+                links = f"ppt/slides/_rels/{posixpath.basename(name)}.rels"
+                known = archive.read(links).decode() if links in archive.namelist() else ""
+                yield slide, known
 
 
 def _read_title(slide: str) -> str:

@@ -14,8 +14,8 @@ WHAT = ""
 TOTAL = 0
 REGIONS: list[str] = []
 LEAST = 300  # pixels of width
-CURRENCY = r"(?:[$€£]|[A-Z]{3})?"
-AMOUNT = re.compile(rf"{CURRENCY}\s*(\d[\d\s,.']{{0,30}}?)(?:[.,]00?)?\s*{CURRENCY}\.?")
+CURRENCY = r"(?:[$€£]|[A-Z]{3}|US dollars|dollars|euros|pounds)?"
+AMOUNT = re.compile(rf"{CURRENCY}\s*(\d[\d\s,.'\u2019]{{0,30}}?)(?:[.,]00?)?\s*{CURRENCY}\.?")
 TABLE = re.compile(r"^\s*\|[\s:|-]+\|\s*$|<table", re.MULTILINE)
 PICTURE = re.compile(r'<img src="(media/[^"]+)"[^>]*\bwidth:([\d.]+)in')
 
@@ -31,8 +31,10 @@ def state_total(work: Any) -> dict[str, Any]:
 def name_leader(work: Any) -> dict[str, Any]:
     """Check that the line with the strongest region has its name and nothing else."""
     said = _find_lines(work.text(FILE), "Strongest region:")
-    wanted = re.compile(rf"{re.escape(REGIONS[0])}(?:\s*\([^()]*\))?\.?", re.IGNORECASE)
-    holds = bool(said) and all(map(wanted.fullmatch, said))
+    # Its figure may stand beside it.
+    wanted = re.compile(rf"(?i:{re.escape(REGIONS[0])})(?:\s*\((.*)\))?\.?")
+    found = [wanted.fullmatch(one) for one in said]
+    holds = bool(said) and all(one and (not one[1] or AMOUNT.fullmatch(one[1])) for one in found)
     return {"score": holds, "found": "; ".join(said) or "no such line", "wanted": REGIONS[0]}
 
 
