@@ -36,7 +36,7 @@ NOT_DONE = {
     "--harness-name": "a program of somebody else: tests/slow/test_real_harnesses.py",
     "--data tickets": "servers of somebody else: tests/slow/test_real_servers.py",
     "my-agent": "the reader's own program; others stand beside it",
-    "gta view": "an app, which does not end: tests/slow/test_app.py",
+    "view runs": "an app, which does not end: tests/slow/test_app.py",
     "judge label": "a page, which does not end: tests/slow/test_label_page.py",
     "judge calibrate": "needs people's labels: tests/cli/test_judge_quality.py",
     "judge drift": "needs two dates: tests/cli/test_judge_quality.py",
