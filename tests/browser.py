@@ -2,7 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -91,3 +95,22 @@ def browse(folder: Path, look: str, site: str) -> JsonValue:
     assert result.returncode == 0, result.stderr
     value: JsonValue = json.loads(result.stdout)
     return value
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[str, int]]:
+    """The address that a `gta` command prints, and its process id; it ends as with Ctrl-C."""
+    hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gta_bench.cli", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **hidden},
+    )
+    assert server.stdout is not None
+    try:
+        yield server.stdout.readline().strip(), server.pid
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+        server.stdout.close()

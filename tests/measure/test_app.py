@@ -6,9 +6,6 @@ Run by `make measure`; the figures go to docs/measurements.md.
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -31,6 +28,7 @@ from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.verdicts import VERDICTS, dump_rows
 from gta_bench.settings import Settings
 from gta_bench.web.app_runs import entry_id
+from tests.browser import served
 from tests.builders import manifest as build_manifest
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
@@ -107,23 +105,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gta_bench.cli", "view", str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **hidden},
-    )
-    assert server.stdout is not None
-    try:
-        yield server.stdout.readline().strip()
-    finally:
-        status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
-        peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
-        print(f"the app's memory at its peak: {peak:.0f} MiB")
-        server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0
-        server.stdout.close()
+    with served("view", str(folder)) as (printed, process):
+        try:
+            yield printed
+        finally:
+            status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+            peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+            print(f"the app's memory at its peak: {peak:.0f} MiB")
 
 
 def pages(chance: random.Random) -> tuple[str, str]:

@@ -1,8 +1,6 @@
 """The app in a real browser: its pages in each size, a run in progress, and labels by keyboard."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +19,7 @@ from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.verdicts import append_verdicts
 from gta_bench.settings import Settings
 from gta_bench.web.app_runs import entry_id
-from tests.browser import browse
+from tests.browser import browse, served
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 from tests.needs import needs
@@ -114,20 +112,8 @@ async function look(browser, address) {
 @contextmanager
 def app(folder: Path) -> Iterator[str]:
     """The address that `gta view` prints for a folder."""
-    hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gta_bench.cli", "view", str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **hidden},
-    )
-    assert server.stdout is not None
-    try:
-        yield server.stdout.readline().strip()
-    finally:
-        server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0
-        server.stdout.close()
+    with served("view", str(folder)) as (address, _):
+        yield address
 
 
 def judged(folder: Path, value: float) -> None:

@@ -1,10 +1,6 @@
 """The label page in a real browser: by mouse and by keyboard alone, from first leaf to export."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from gta_bench.metrics.labels import settle_scores
 from gta_bench.runs.labels import read_adjudication, read_labels
-from tests.browser import browse
+from tests.browser import browse, served
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 from tests.needs import needs
@@ -113,20 +109,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(run: Path, loopback: None) -> Iterator[str]:
-    hidden = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gta_bench.cli", "judge", "label", str(run)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **hidden},
-    )
-    assert server.stdout is not None
-    try:
-        yield server.stdout.readline().strip()
-    finally:
-        server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0
-        server.stdout.close()
+    with served("judge", "label", str(run)) as (address, _):
+        yield address
 
 
 def test_leaves_are_labelled_by_keyboard_and_by_mouse_settled_and_exported(

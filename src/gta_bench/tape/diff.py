@@ -14,6 +14,7 @@ from gta_bench.records.calls import ToolResult
 from gta_bench.records.tape import CallLine, DoneReply, ErrorReply, TapeCall
 from gta_bench.records.tools import FILE_TYPES
 from gta_bench.redaction import MARK, current_redactor
+from gta_bench.tape.source import write_files
 from gta_bench.tape.storage import Tape, call_text, canonical_json
 from gta_bench.tools.source import ToolSource
 
@@ -120,21 +121,14 @@ async def _repeat_unit(
     async with open_servers(sorted(names), workspace) as live:
         for line in unit:
             if not line.call.server:
-                _write_files(tape, workspace, line)
+                if isinstance(line.reply, DoneReply):
+                    write_files(tape, workspace, line.reply)
                 continue
             then = _recorded_outcome(line)
             if REDACTED in canonical_json(dict(line.call.arguments)):
                 yield _make_drift(line, then, "no input", _Outcome(False, NO_KEY))
                 continue
             yield _make_drift(line, then, *await _call(live, workspace, line, then))
-
-
-def _write_files(tape: Tape, workspace: Workspace, line: CallLine) -> None:
-    """Write what a call of one of our tools wrote."""
-    if isinstance(line.reply, DoneReply):
-        for file in line.reply.files:
-            data = tape.artefacts.read(file.sha256)
-            workspace.write(PurePosixPath(file.path).name, data, overwrite=file.replaced)
 
 
 async def _repeat(

@@ -284,14 +284,20 @@ def _replay(tape: Tape, workspace: Workspace, tool: str, reply: TapeReply) -> To
         raise NoReferenceReply(reply.reason, fix=reply.fix)
     if not isinstance(reply, DoneReply):
         return _to_result(tool, reply)
+    renamed = write_files(tape, workspace, reply)
+    parts = tuple(_rename_files(part, renamed) for part in reply.parts)
+    result = _to_result(tool, reply.model_copy(update={"parts": parts}))
+    return result.model_copy(update={"taped": "replayed"})
+
+
+def write_files(tape: Tape, workspace: Workspace, reply: DoneReply) -> dict[str, str]:
+    """Write the files of a recorded reply again; return the paths that they got."""
     renamed = {}
     for file in reply.files:
         data = tape.artefacts.read(file.sha256)
         name = PurePosixPath(file.path).name
         renamed[file.path] = workspace.write(name, data, overwrite=file.replaced).path
-    parts = tuple(_rename_files(part, renamed) for part in reply.parts)
-    result = _to_result(tool, reply.model_copy(update={"parts": parts}))
-    return result.model_copy(update={"taped": "replayed"})
+    return renamed
 
 
 def _rename_files(part: ReplyPart, renamed: Mapping[str, str]) -> ReplyPart:
