@@ -33,7 +33,8 @@ def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str
 
 
 def audit(*inputs: Path) -> subprocess.CompletedProcess[str]:
-    return run("zizmor", "--offline", "--no-progress", "--strict-collection", *inputs)
+    options = ("--offline", "--no-progress", "--color=never", "--strict-collection")
+    return run("zizmor", *options, *inputs)
 
 
 def load(file: Path) -> dict[str, Any]:

@@ -110,8 +110,6 @@ def find_released_size(entry: Entry, metric: MetricName) -> int | None:
 
 def find_count(score: Score, n: int) -> int | None:
     """Return the k for which k/n rounds to the value; None if there is none."""
-    if not 0 <= score.value <= 100:
-        return None
     k = round(score.value * n / 100)
     return k if abs(100 * k / n - score.value) <= _slack(score) else None
 
@@ -126,7 +124,7 @@ def _counts(entry: Entry) -> Iterator[EntryFinding]:
             elif abs(100 * score.k / score.n - score.value) > _slack(score):
                 fact = f"is not {score.k}/{score.n}, as the entry says"
                 yield _finding(entry, "other-count", metric, fact)
-        elif n is not None and find_count(score, n) is None:
+        elif n is not None and _in_range(entry, metric) and find_count(score, n) is None:
             k = int(score.value * n / 100)
             near = [f"{100 * one / n:.{score.decimals}f} ({one}/{n})" for one in (k, k + 1)]
             fact = f"is no k/{n}; the nearest are {' and '.join(near)}"
@@ -134,13 +132,22 @@ def _counts(entry: Entry) -> Iterator[EntryFinding]:
 
 
 def _ranges(entry: Entry) -> Iterator[EntryFinding]:
-    for metric, score in entry.scores.items():
-        row = table.metric(metric)
-        top = row.top * row.factor
-        if entry.scoring == "compat" and row.compat_top is not None:
-            top = row.compat_top
-        if not -EPSILON <= score.value <= top + _slack(score):
+    for metric in entry.scores:
+        if not _in_range(entry, metric):
+            top = _find_top(entry, metric)
             yield _finding(entry, "out-of-range", metric, f"is not between 0 and {top:g}")
+
+
+def _in_range(entry: Entry, metric: MetricName) -> bool:
+    score = entry.scores[metric]
+    return -EPSILON <= score.value <= _find_top(entry, metric) + _slack(score)
+
+
+def _find_top(entry: Entry, metric: MetricName) -> float:
+    row = table.metric(metric)
+    if entry.scoring == "compat" and row.compat_top is not None:
+        return row.compat_top
+    return row.top * row.factor
 
 
 def _calls(entry: Entry) -> Iterator[EntryFinding]:
