@@ -35,6 +35,7 @@ from gta_bench.web.components import (
     IntervalPlot,
     PlotPoint,
     StackBar,
+    list_badges,
     plot_intervals,
     stack_counts,
 )
@@ -43,8 +44,6 @@ from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
 CAUSES_SHOWN: Final = 3
 NEIGHBORS: Final = 6
 UNKNOWN: Final = "not recorded"
-# Beginnings of badges that say nothing against a result.
-HARMLESS: Final = ("similarity all-mpnet", "published prompts", "prompts in our own words")
 LinkUnit = Callable[[UnitKey], str]
 
 
@@ -137,7 +136,7 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
     mode, manifest = run_mode(run), run.summary.manifest
     one = first.primary
     row = table.primary(mode)
-    badges = tuple(list_badges(run, first))
+    badges = tuple(_list_own_badges(run, first))
     began = "imported" if manifest.imported_from else "run"
     by = f" · judged by {first.judge}" if first.judge else ""
     outcomes = first.finding.outcomes
@@ -190,31 +189,14 @@ def _span(one: Estimate) -> str:
     return f"{one.low:.1f} to {one.high:.1f}"
 
 
-def list_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
-    """Yield everything that limits the headline, as far as the records know it."""
-    manifest, finding = run.summary.manifest, headline.finding
-    if finding.n < finding.n_units:
-        yield Badge(f"not rankable: {finding.n} of {finding.n_units} scored", "warn")
-    if finding.missing:
-        yield Badge(f"{format_count(finding.missing, 'leaf', 'leaves')} unscored", "none")
-    own = (
+def _list_own_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
+    finding = headline.finding
+    texts = (
         run.summary.badges
         if isinstance(run, AtomicRun)
         else run.summary.badges(headline.judge or None)
     )
-    for text in own:
-        yield Badge(text, "" if text.startswith(HARMLESS) else "warn")
-    spec = manifest.spec
-    if manifest.imported_from is not None:
-        yield Badge("imported")
-    if spec.network == "open":
-        yield Badge("open network", "warn")
-    if spec.controls:
-        yield Badge(f"under controls ({', '.join(spec.controls)})", "warn")
-    if spec.tape is not None and spec.tape.origin == "reference":
-        yield Badge("tool replies from the reference", "warn")
-    if spec.system.images == "attached":
-        yield Badge("images attached", "warn")
+    return list_badges(texts, n=finding.n, n_units=finding.n_units, missing=finding.missing)
 
 
 def _list_figures(run: RunMaterial, headline: Headline) -> Iterator[Figure]:
