@@ -41,6 +41,27 @@ def test_files_are_checked_instead_where_they_are_given(tmp_path: Path) -> None:
     assert json.loads(result.stdout) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("GPT-4o\u202e", "it contains U+202E (RIGHT-TO-LEFT OVERRIDE), which cannot be seen"),
+        ("Cl\u0430ude", "mixes scripts that look alike: Latin U+0065 and Cyrillic U+0430"),
+    ],
+)
+def test_a_name_that_looks_like_another_is_refused_in_a_line(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    entry = read_published_entries()[0].model_copy(update={"system": name})
+    file = tmp_path / "entry.json"
+    file.write_text(entry.model_dump_json(), encoding="utf-8")
+    for command in (["check", file], ["build", file, "--out", tmp_path / "site"]):
+        said = gta("leaderboard", *command).exception
+        assert isinstance(said, UsageError)
+        assert "entry.json is not a leaderboard entry: system: " in str(said)
+        assert reason in str(said)
+    assert not (tmp_path / "site").exists()
+
+
 def test_findings_are_there_as_json() -> None:
     findings = json.loads(gta("leaderboard", "check", "--json").stdout)
     assert len(findings) == 5

@@ -417,6 +417,11 @@ FORGED: dict[str, tuple[str, Change, set[str]]] = {
         lambda root: _replace(root / "runs/1/scores.json", '"leaf_sr": 100.0', '"leaf_sr": 50.0'),
         {"scores"},
     ),
+    "a hidden sign in the name": (
+        "atomic",
+        lambda root: rewrite(root / "entry.json", system="m\u202e"),
+        {"archive"},
+    ),
     "no run": ("atomic", lambda root: shutil.rmtree(root / "runs"), {"entry"}),
     "no manifest": ("atomic", lambda root: (root / "runs/1/run.json").unlink(), {"entry"}),
 }

@@ -9,6 +9,7 @@ import pytest
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
+from gta_bench.records.steps import AnswerStep
 from gta_bench.records.tape import TapeUse
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.web.first_screen import FirstScreen, find_headlines, view_first_screen
@@ -65,6 +66,20 @@ def test_a_run_without_score_is_named_in_the_comparison() -> None:
     text = render_report([judged({"1": RIGHT}), judged({"1": LOST}, "b")])
     assert '<a href="#run-2">2 (b)</a>: no score yet' in text
     assert text.count(": no score yet") == 1
+
+
+def test_text_from_outside_hides_and_reorders_nothing() -> None:
+    """A model's name could turn the rest of its line around, and an answer could delete text."""
+    run = judged({"1": RIGHT}, "mine\u202e")
+    system = System(model="m\u2067odel\u200b", agent="toolcalling")
+    about = manifest(dataset="workflow", mode="workflow", tasks=("1",), system=system)
+    trace = (AnswerStep(content="Done.\x1b[2K\x00 \U000e0041 \u200d<b> 👩\u200d💻"),)
+    units = [one.model_copy(update={"trace": trace}) for one in run.units]
+    changed = replace(run, summary=run.summary._replace(manifest=about), units=units)
+    text = render_report([changed])
+    assert "m[U+2067]odel[U+200B]" in text and "mine[U+202E]" in text
+    assert "Done.[U+001B][2K[U+0000] [U+E0041] [U+200D]&lt;b&gt; 👩\u200d💻" in text
+    assert not [sign for sign in "\u202e\u2067\u200b\x1b\x00\U000e0041" if sign in text]
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ def _read(path: Path) -> tuple[Entry, ...]:
     except ValidationError as exc:
         first = exc.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the file"
+        reason = first["msg"].removeprefix("Value error, ")
         raise UsageError(
-            f"{path} is not a leaderboard entry: {field}: {first['msg']}. "
+            f"{path} is not a leaderboard entry: {field}: {reason}. "
             "The schema is docs/reference/schemas/Entry.schema.json."
         ) from exc
 
