@@ -93,6 +93,24 @@ def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     assert "My own harness" in (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
 
 
+def test_a_tier_needs_the_bundle_that_was_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    mine = read_published_entries()[-1].model_copy(
+        update={"id": "mine", "status": "reproduced", "run_digest": "0" * 64}
+    )
+    file.write_text(mine.model_dump_json(), encoding="utf-8")
+    (tmp_path / "board").mkdir()
+    for command in (
+        ["check", file],
+        ["check", file, "--board", tmp_path / "board"],
+        ["build", file, "--out", tmp_path / "site"],
+    ):
+        said = gta("leaderboard", *command).exception
+        assert isinstance(said, UsageError)
+        assert "Entry 'mine' has the tier 'reproduced', but there is no bundle" in str(said)
+    assert not (tmp_path / "site").exists()
+
+
 def test_what_the_site_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.setitem(sys.modules, "scipy", None)

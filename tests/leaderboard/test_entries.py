@@ -135,11 +135,28 @@ def test_a_verified_entry_replaces_that_of_its_bundle_only() -> None:
         update={"id": "mine", "status": "self-reported", "run_digest": "ab"}
     )
     verified = bundle.model_copy(update={"status": "reproduced"})
+    assert raise_tiers([bundle], [verified]) == (verified,)
+    assert raise_tiers([], [bundle]) == (bundle,)
+
+
+@pytest.mark.parametrize("tier", ["re-judged", "reproduced"])
+def test_a_tier_that_somebody_only_states_is_refused(tier: str) -> None:
+    """A file said `reproduced`, and the board showed it like a row that was repeated."""
+    bundle = read_published_entries()[0].model_copy(
+        update={"id": "mine", "status": "self-reported", "run_digest": "ab"}
+    )
+    verified = bundle.model_copy(update={"status": tier})
     other = verified.model_copy(update={"run_digest": "cd"})
-    assert raise_tiers([bundle, verified]) == (verified,)
-    assert raise_tiers([bundle, other]) == (bundle, other)
-    with pytest.raises(UsageError, match="Two entries have the id 'mine'"):
-        check_unique_ids(raise_tiers([bundle, other]))
+    better = verified.model_copy(update={"scores": {"ans_acc": Score(value=100)}})
+    bare = verified.model_copy(update={"run_digest": None})
+    for stated in (other, better, bare):
+        with pytest.raises(
+            UsageError, match=f"Entry 'mine' has the tier '{tier}', but there is no"
+        ):
+            raise_tiers([bundle], [stated])
+    # The file of an entry is not a bundle.
+    with pytest.raises(UsageError, match="there is no bundle with this entry"):
+        raise_tiers([], [bundle, verified])
 
 
 def test_a_month_must_exist_and_a_huge_score_is_a_finding() -> None:

@@ -51,14 +51,22 @@ def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
     return tuple(entry for path in paths for entry in _read(path))
 
 
-def raise_tiers(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the entries without those of bundles that a verified entry of the same run replaces.
+def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of bundles and of files; a verified entry replaces that of its bundle.
 
-    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier.
+    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier. Raises
+    UsageError if an entry states a higher tier without its bundle.
     """
-    verified = [one for one in entries if one.status in ("re-judged", "reproduced")]
+    verified = [one for one in stated if one.status in ("re-judged", "reproduced")]
     replaced = [one.model_copy(update={"status": "self-reported"}) for one in verified]
-    return tuple(one for one in entries if one.run_digest is None or one not in replaced)
+    for one, lower in zip(verified, replaced, strict=True):
+        if lower not in bundled:
+            raise UsageError(
+                f"Entry {one.id!r} has the tier {one.status!r}, but there is no bundle with this "
+                "entry. Add the bundle that `gta leaderboard verify` repeated, or use the status "
+                "'self-reported'."
+            )
+    return (*(one for one in bundled if one not in replaced), *stated)
 
 
 def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
