@@ -437,6 +437,15 @@ def test_a_forged_bundle_is_refused_whoever_signed_it(
     assert found(checked) & wanted, checked.findings
 
 
+def test_a_run_of_a_later_month_is_refused(made: Mapping[str, Made], tmp_path: Path) -> None:
+    """Its logs agree with it: the clock of whoever made them is all that they show."""
+    month = datetime(2026, 1, 31, tzinfo=UTC)
+    checked = check(made["atomic"].bundle, made["atomic"].data, tmp_path / "open", now=month)
+    (finding,) = checked.findings
+    assert finding.check == "entry"
+    assert finding.message.endswith("is in the future; this month is 2026-01")
+
+
 # What is done to the bytes of a bundle.
 
 

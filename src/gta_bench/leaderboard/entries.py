@@ -5,6 +5,7 @@ derives each rule.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
@@ -46,9 +47,28 @@ def read_published_entries() -> tuple[Entry, ...]:
     )
 
 
-def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
-    """Read files that each contain one entry or a list of entries."""
-    return tuple(entry for path in paths for entry in _read(path))
+def read_entries(paths: Iterable[Path], *, now: datetime | None = None) -> tuple[Entry, ...]:
+    """Read files that each contain one entry or a list of entries; `now` is the current time.
+
+    Raises UsageError for a file that is none, and for a release that is later than this month.
+    """
+    found = []
+    for path in paths:
+        for entry in _read(path):
+            if problem := find_future(entry, now):
+                raise UsageError(
+                    f"{path}: entry {entry.id!r}: {problem}. Use the month of the run."
+                )
+            found.append(entry)
+    return tuple(found)
+
+
+def find_future(entry: Entry, now: datetime | None = None) -> str:
+    """Say that the month of an entry has not begun, in UTC; empty if it has."""
+    month = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m}"
+    if entry.release <= month:
+        return ""
+    return f"its release {entry.release} is in the future; this month is {month}"
 
 
 def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entry, ...]:
