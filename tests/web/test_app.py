@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -30,7 +31,7 @@ from gta_bench.settings import Settings
 from gta_bench.web import app_runs
 from gta_bench.web.app import ViewApp
 from gta_bench.web.app_failures import FailureTable
-from gta_bench.web.app_runs import RunLibrary, entry_id, find_runs
+from gta_bench.web.app_runs import Readings, RunLibrary, entry_id, find_runs
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 
@@ -480,6 +481,36 @@ def test_the_report_is_served_in_a_sandbox(client: Client) -> None:
     assert "allow-same-origin" not in found.headers["content-security-policy"]
     missing = client.get("/runs/new/report")
     assert missing.status_code in (202, 409)
+
+
+def test_only_the_reports_that_were_asked_for_last_are_kept() -> None:
+    """Every report that somebody had opened stayed in memory."""
+    readings, made = Readings(most=2), []
+
+    def ask(key: str, stamp: int = 1) -> str:
+        def read() -> str:
+            made.append(key)
+            return f"{key} {stamp}"
+
+        return readings.start(key, stamp, read).result(10)
+
+    for key in "abac":  # b was asked for before a
+        ask(key)
+    assert made == ["a", "b", "c"]
+    assert [ask(key) for key in "acb"] == ["a 1", "c 1", "b 1"]
+    assert made == ["a", "b", "c", "b"]
+    assert ask("c", stamp=2) == "c 2"
+    readings.close()
+
+
+def test_a_report_that_is_being_made_is_not_forgotten() -> None:
+    readings, go = Readings(most=1), threading.Event()
+    first = readings.start("a", 1, lambda: go.wait(10))
+    second = readings.start("b", 1, lambda: "b")
+    assert readings.start("a", 1, lambda: False) is first
+    go.set()
+    assert (first.result(10), second.result(10)) == (True, "b")
+    readings.close()
 
 
 def test_nothing_is_written_into_the_folder(client: Client, folder: Path) -> None:

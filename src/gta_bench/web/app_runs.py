@@ -214,9 +214,13 @@ def stamp_files(files: Iterable[Path]) -> Stamp:
 
 
 class Readings:
-    """Results of slow reading, one for each stamp of what is read, made by one thread."""
+    """Results of slow reading, one for each stamp of what is read, made by one thread.
 
-    def __init__(self) -> None:
+    At most `most` results are kept, those that were asked for last; all of them if it is None.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="gta-view")
         self._found: dict[object, tuple[object, Future[object]]] = {}
         self._lock = threading.Lock()
@@ -224,11 +228,20 @@ class Readings:
     def start(self, key: object, stamp: object, read: Callable[[], ResultT]) -> Future[ResultT]:
         """Return the reading of a key; it begins again if its stamp has changed."""
         with self._lock:
-            known = self._found.get(key)
+            known = self._found.pop(key, None)
             if known is None or known[0] != stamp:
                 future: Future[object] = self._worker.submit(read)
-                known = self._found[key] = stamp, future
+                known = stamp, future
+            self._found[key] = known  # the newest one is the last
+            self._drop()
         return known[1]  # type: ignore[return-value]
+
+    def _drop(self) -> None:
+        """Forget the oldest results; somebody waits for what is not done."""
+        if self._most is not None and len(self._found) > self._most:
+            done = [key for key, (_, future) in self._found.items() if future.done()]
+            for key in done[: len(self._found) - self._most]:
+                del self._found[key]
 
     def close(self) -> None:
         """Stop; what has not begun is not read."""
