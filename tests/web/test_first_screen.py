@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.pinned import RELEASED_DIGESTS
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
@@ -41,6 +45,7 @@ def judged(values: Mapping[str, Mapping[str, float | str]], name: str = "a") -> 
     return JudgedRun(WorkflowSummary(name, about, scores), units, {}, {}, lambda digest: b"")
 
 
+RELEASED = RELEASED_DIGESTS["atomic"]
 GOLD = System(model="none/none", agent="gold")
 RIGHT: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": 8}
 LOST: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": "timeout"}
@@ -87,7 +92,12 @@ def test_text_from_outside_hides_and_reorders_nothing() -> None:
     [
         ({"tasks": ("own-task",)}, "These tasks are not the released ones"),
         ({"edited_from": "0"}, "These tasks are not the released ones"),
+        ({"dataset_digest": "0" * 64}, "The dataset 000000000000 is not the released one"),
         ({"system": GOLD}, "The agent gold is scripted and asks no model"),
+        (
+            {"system": System(model="mockllm/m", agent="react")},
+            "The model mockllm/m is scripted",
+        ),
         (
             {"tape": TapeUse(mode="replay", origin="reference")},
             "The tool replies come from the reference",
@@ -101,16 +111,21 @@ def test_published_systems_are_left_out_where_they_are_not_comparable(
 ) -> None:
     few = dict(list(atomic_tasks.items())[:4])
     run = material(gold(few), "end-to-end")
-    about = manifest(**{"mode": "end-to-end", "tasks": tuple(few), **changes})
+    facts = {"mode": "end-to-end", "tasks": tuple(few), "dataset_digest": RELEASED, **changes}
+    about = manifest(**facts)
     found = screen(replace(run, summary=run.summary._replace(manifest=about)))
     assert found.neighbors is None
     assert found.no_neighbors == f"{reason}, so no published result is comparable."
 
 
+def test_the_released_digest_is_that_of_the_released_data(data_dir: Path) -> None:
+    assert dataset_digest(load_atomic(data_dir / "gta_atomic")) == RELEASED
+
+
 def test_intervals_are_compared_with_published_ones_only_on_all_tasks(atomic_tasks: Tasks) -> None:
     def note(tasks: Tasks) -> str:
         run = material(gold(tasks, "step"), "step")
-        about = manifest(mode="step", tasks=tuple(tasks))
+        about = manifest(mode="step", tasks=tuple(tasks), dataset_digest=RELEASED)
         found = screen(replace(run, summary=run.summary._replace(manifest=about))).neighbors
         assert found is not None
         return found.note

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, cast
 
+from gta_bench.datasets.pinned import RELEASED_DIGESTS
 from gta_bench.errors import format_count
 from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.leaderboard.tables import find_interval
@@ -25,7 +26,12 @@ from gta_bench.reports.findings import (
     state_comparison,
     state_finding,
 )
-from gta_bench.reports.summary import RELEASED_TASKS, SCRIPTED_AGENTS, system_name
+from gta_bench.reports.summary import (
+    RELEASED_TASKS,
+    SCRIPTED_AGENTS,
+    is_scripted,
+    system_name,
+)
 from gta_bench.reports.tables import dollars
 from gta_bench.web.boards import COLUMNS, TITLES
 from gta_bench.web.components import (
@@ -312,7 +318,8 @@ def _view_neighbors(
 def _find_obstacle(run: RunMaterial) -> str:
     """Say why published results were measured differently; empty if nothing is known.
 
-    Released tasks are numbered, and there are not more of them.
+    Released tasks are numbered, there are not more of them, and their digest is compared if it is
+    known.
     """
     manifest = run.summary.manifest
     spec, released = manifest.spec, RELEASED_TASKS[manifest.spec.dataset]
@@ -320,8 +327,18 @@ def _find_obstacle(run: RunMaterial) -> str:
     numbered = all(task.isdecimal() for task in spec.tasks)
     if size > released or not numbered or manifest.edited_from is not None:
         return "These tasks are not the released ones"
+    if manifest.dataset_digest != RELEASED_DIGESTS.get(spec.dataset, manifest.dataset_digest):
+        return f"The dataset {manifest.dataset_digest[:12]} is not the released one"
+    return _find_condition(run)
+
+
+def _find_condition(run: RunMaterial) -> str:
+    """Say what in a run on the released tasks is unlike published runs; empty if nothing is."""
+    spec = run.summary.manifest.spec
     if spec.system.agent in SCRIPTED_AGENTS:
         return f"The agent {spec.system.agent} is scripted and asks no model"
+    if is_scripted(spec.system.model):
+        return f"The model {spec.system.model} is scripted"
     if spec.tape is not None and spec.tape.origin == "reference":
         return "The tool replies come from the reference"
     if spec.controls:
