@@ -133,3 +133,12 @@ def test_intervals_are_compared_with_published_ones_only_on_all_tasks(atomic_tas
     assert "overlaps" in note(atomic_tasks)
     few = note(dict(list(atomic_tasks.items())[:4]))
     assert few.startswith("Not all 229 tasks have a score here") and "overlaps" not in few
+
+
+def test_causes_come_before_published_systems_where_panels_are_stacked(atomic_tasks: Tasks) -> None:
+    """On phones, panels are in the order of the page."""
+    run = material(gold(atomic_tasks, "step"), "step")
+    about = manifest(mode="step", tasks=tuple(atomic_tasks), dataset_digest=RELEASED)
+    text = render_report([replace(run, summary=run.summary._replace(manifest=about))])
+    first, beside = (text.index(title) for title in ("What became of", "Next to published systems"))
+    assert text.index('<div class="hero">') < first < beside < text.index("What to do next")
