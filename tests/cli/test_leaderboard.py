@@ -54,7 +54,11 @@ def test_a_name_that_looks_like_another_is_refused_in_a_line(
     entry = read_published_entries()[0].model_copy(update={"system": name})
     file = tmp_path / "entry.json"
     file.write_text(entry.model_dump_json(), encoding="utf-8")
-    for command in (["check", file], ["build", file, "--out", tmp_path / "site"]):
+    commands: list[list[str | Path]] = [
+        ["check", file],
+        ["build", file, "--out", tmp_path / "site"],
+    ]
+    for command in commands:
         said = gta("leaderboard", *command).exception
         assert isinstance(said, UsageError)
         assert "entry.json is not a leaderboard entry: system: " in str(said)
@@ -100,11 +104,12 @@ def test_a_tier_needs_the_bundle_that_was_repeated(tmp_path: Path) -> None:
     )
     file.write_text(mine.model_dump_json(), encoding="utf-8")
     (tmp_path / "board").mkdir()
-    for command in (
+    commands: list[list[str | Path]] = [
         ["check", file],
         ["check", file, "--board", tmp_path / "board"],
         ["build", file, "--out", tmp_path / "site"],
-    ):
+    ]
+    for command in commands:
         said = gta("leaderboard", *command).exception
         assert isinstance(said, UsageError)
         assert "Entry 'mine' has the tier 'reproduced', but there is no bundle" in str(said)
