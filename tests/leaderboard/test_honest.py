@@ -84,7 +84,8 @@ def test_an_honest_bundle_is_accepted_with_its_marks(
     checked = check(pack(run, data["atomic"], tmp_path), data["atomic"], tmp_path / "open")
     assert checked.findings == ()
     assert checked.entry is not None
-    assert (checked.entry.status, checked.entry.marks) == ("self-reported", marks)
+    assert checked.entry.status == "self-reported"
+    assert {*checked.entry.marks} == {*marks, "other similarity"}, "scored by exact-or-half"
     assert checked.entry.attempts == (3 * tried or None)
     assert not any("anything" in note for note in checked.entry.notes)
 
@@ -95,9 +96,9 @@ def test_an_honest_run_is_accepted(made: Mapping[str, Made], tmp_path: Path, nam
     assert checked.findings == ()
     assert checked.entry is not None
     known = {
-        "atomic": (("scripted model",), 3),
+        "atomic": (("scripted model", "other similarity"), 3),
         "workflow": (("scripted model", "scripted judge"), 2),
-        "imported": (("imported",), None),
+        "imported": (("imported", "other similarity"), None),
     }
     assert (checked.entry.marks, checked.entry.attempts) == known[name]
     assert checked.entry.status == "self-reported"
@@ -131,7 +132,7 @@ def test_an_honest_run_that_was_broken_off_is_accepted(
     checked = check(pack(run, data["atomic"], tmp_path), data["atomic"], tmp_path / "open")
     assert checked.findings == ()
     assert checked.entry is not None
-    assert checked.entry.marks == ("scripted model", "retried")
+    assert checked.entry.marks == ("scripted model", "other similarity", "retried")
     assert checked.entry.attempts == (4 if isinstance(fault, KeyboardInterrupt) else 5)
 
 
@@ -212,7 +213,8 @@ def test_a_harness_that_asks_its_model_in_a_cell_is_accepted(
     checked = check(bundle, data["atomic"], tmp_path / "open")
     assert checked.findings == ()
     assert checked.entry is not None
-    assert (checked.entry.marks, checked.entry.costs.usd) == (("scripted model",), 9.0)
+    assert checked.entry.marks == ("scripted model", "other similarity")
+    assert checked.entry.costs.usd == 9.0
 
 
 @pytest.mark.parametrize(

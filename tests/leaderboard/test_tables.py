@@ -8,6 +8,7 @@ from gta_bench.leaderboard.tables import (
     build_tables,
     find_careers,
     find_interval,
+    is_ranked,
 )
 from gta_bench.records.leaderboard import Entry, Score
 
@@ -46,7 +47,7 @@ def test_the_top_eight_workflow_models_are_one_group(made: tuple[BoardTable, ...
 
 
 def test_three_harnesses_cannot_be_told_apart_and_lagent_can(made: tuple[BoardTable, ...]) -> None:
-    assert [row.standing.group for row in made[1].rows] == [1, 1, 1, 2]
+    assert [len(group) for group in made[1].groups()] == [3, 1]
 
 
 def test_every_pair_is_compared_once_the_better_one_first(made: tuple[BoardTable, ...]) -> None:
@@ -75,7 +76,7 @@ def test_of_a_large_table_all_pairs_are_tested_and_those_of_the_best_are_told() 
     assert len(table.comparisons) == COMPARED * (COMPARED - 1) // 2
     assert table.pairs == 60 * 59 // 2
     assert [row.entry.system for row in table.compared] == [f"{n:03}" for n in range(COMPARED)]
-    assert table.rows[-1].standing.group > 1
+    assert len(table.groups()) > 1 and table.rows[-1] in table.groups()[-1]
 
 
 def entry(**scores: Score) -> Entry:
@@ -104,7 +105,7 @@ def test_an_entry_without_its_boards_headline_is_refused(scores: dict[str, Score
 def test_a_table_of_one_needs_no_comparison() -> None:
     (table,) = build_tables([read_published_entries()[0]])
     assert table.comparisons == ()
-    assert table.rows[0].standing.group == 1
+    assert table.group(1) == [*table.rows]
 
 
 def test_a_score_that_only_some_entries_have_is_a_gap_in_the_others() -> None:
@@ -146,3 +147,18 @@ def test_a_submission_joins_the_release_that_was_the_newest_when_it_was_run(
     (home,) = (table for table in tables if "mine" in {row.entry.id for row in table.rows})
     assert home.release == joins
     assert sum(len(table.rows) for table in tables) == len(published) + 1
+
+
+def test_rows_of_another_similarity_stand_outside_the_groups() -> None:
+    """A lenient similarity doubled AnsAcc, and the row was ranked among published ones."""
+    published = [one for one in read_published_entries() if one.board == "atomic"]
+    marked = {"id": "mine", "status": "self-reported", "marks": ("other similarity",)}
+    best = published[0].scores | {"ans_acc": Score(value=99)}
+    mine = published[0].model_copy(update=marked | {"release": "2026-11", "scores": best})
+    table, alone = build_tables([*published, mine])[0], build_tables(published)[0]
+    assert [row.entry.id for row in table.unranked] == ["mine"] == [table.rows[-1].entry.id]
+    assert (table.ranked, table.comparisons) == (alone.rows, alone.comparisons)
+    assert not is_ranked(mine, "summ_acc") and is_ranked(mine, "tool_acc")
+    model = next(one for one in read_published_entries() if one.board == "workflow")
+    (judged,) = build_tables([model.model_copy(update=marked)])
+    assert judged.unranked == (), "Root SR compares no texts"

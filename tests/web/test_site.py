@@ -201,6 +201,30 @@ def test_a_submission_stands_beside_the_published_rows_of_the_front_page(tmp_pat
     assert "Root SR 13.64 8.8 to 20.5" in own
 
 
+def test_a_row_of_another_similarity_is_marked_and_not_ranked(tmp_path: Path) -> None:
+    published = [one for one in read_published_entries() if one.board == "atomic"]
+    changes = {"id": "mine", "release": "2026-11", "system": "My agent", "status": "self-reported"}
+    scores = {"ans_acc": Score(value=97.56)}
+    mine = published[0].model_copy(
+        update={**changes, "scoring": "strict", "marks": ("other similarity",), "scores": scores}
+    )
+    build_site([*published, mine], tmp_path / "both")
+    front = read(tmp_path / "both", "index.html")
+    row = "My agent self-reported · 2026-11 · strict scoring · other similarity"
+    assert f"Not ranked: 1 system other similarity {row}" in front
+    assert (
+        "My agent joins the plot of 2026-04, self-reported, with AnsAcc 97.56, not ranked." in front
+    )
+    assert "(My agent" not in front, "the highest AnsAcc is that of a ranked row"
+    assert "the published all-mpnet-base-v2, and AnsAcc depends on it" in front
+    table = read(tmp_path / "both", "atomic.html")
+    assert f"Not ranked, other similarity: 1 system {DASH} {row}" in table
+    assert "Rank not ranked other similarity" in read(tmp_path / "both", "system-my-agent.html")
+    assert "My agent" not in read(tmp_path / "both", "compare.html")
+    build_site([mine], tmp_path / "alone")
+    assert "No system is ranked." in read(tmp_path / "alone", "index.html")
+
+
 def test_two_submissions_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
     tasks = [str(number) for number in range(132)]
     one = submitted(by_task={task: float(int(task) < 18) for task in tasks})

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from gta_bench.errors import format_count
-from gta_bench.leaderboard.tables import BOARDS, find_interval
+from gta_bench.leaderboard.tables import BOARDS, find_interval, is_ranked
 from gta_bench.metrics.table import label
 from gta_bench.records.leaderboard import Entry
 from gta_bench.reports.tables import Table, escape_markdown, markdown
+from gta_bench.similarity.catalog import PUBLISHED
 
 # A comment of this kind is replaced by the next one.
 MARKER: Final = "<!-- gta-bench:leaderboard -->"
@@ -100,3 +101,9 @@ def _list_notes(one: SubmissionReport) -> Iterator[str]:
     assert one.entry is not None
     if one.entry.marks:
         yield f"{one.entry.system} is marked: {', '.join(one.entry.marks)}"
+    names = [label(name) for name in one.entry.scores if not is_ranked(one.entry, name)]
+    if names:
+        yield (
+            f"{one.entry.system} is not ranked among published rows: its {', '.join(names)} "
+            f"depend on the similarity of texts, which was not the published {PUBLISHED}"
+        )

@@ -277,6 +277,7 @@ def _run_marks(run: ScoredRun) -> dict[Mark, bool]:
         "own tools": spec.tools == OWN_TOOLS,
         "taped": spec.tape is not None,
         "scripted model": is_scripted(system.model),
+        "other similarity": isinstance(run.scores, RunScores) and not run.scores.comparable,
         "attempts unknown": run.scores.attempts is None and not imported,
         "retried": run.scores.retried > 0,
     }

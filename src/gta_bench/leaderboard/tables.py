@@ -84,11 +84,11 @@ class ScoreCell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One entry in its table."""
+    """One entry in its table; without a standing if it cannot be ranked among the others."""
 
     entry: Entry
     cells: tuple[ScoreCell | None, ...]
-    standing: Standing
+    standing: Standing | None
     findings: tuple[EntryFinding, ...]
     headline: ScoreCell
 
@@ -107,7 +107,8 @@ class EntryComparison(NamedTuple):
 class BoardTable(NamedTuple):
     """One plot of a board: a release, and what was submitted since, best first.
 
-    All pairs are tested; those of the best are shown.
+    All pairs of ranked rows are tested; those of the best are shown. Rows that cannot be ranked are
+    the last ones.
     """
 
     board: Board
@@ -117,18 +118,37 @@ class BoardTable(NamedTuple):
     comparisons: tuple[EntryComparison, ...]
 
     @property
+    def ranked(self) -> tuple[Row, ...]:
+        """The rows that can be compared with each other."""
+        return tuple(row for row in self.rows if row.standing is not None)
+
+    @property
+    def unranked(self) -> tuple[Row, ...]:
+        """The rows that stand apart."""
+        return tuple(row for row in self.rows if row.standing is None)
+
+    @property
     def compared(self) -> tuple[Row, ...]:
         """The rows whose comparisons are shown."""
-        return self.rows[:COMPARED]
+        return self.ranked[:COMPARED]
 
     @property
     def pairs(self) -> int:
         """The number of pairs that were tested."""
-        return len(self.rows) * (len(self.rows) - 1) // 2
+        return len(self.ranked) * (len(self.ranked) - 1) // 2
+
+    def groups(self) -> list[list[Row]]:
+        """Return the ranked rows by group, best first."""
+        found: dict[int, list[Row]] = {}
+        for row in self.rows:
+            if row.standing is not None:
+                found.setdefault(row.standing.group, []).append(row)
+        return [found[number] for number in sorted(found)]
 
     def group(self, number: int) -> list[Row]:
-        """Return the rows of one group."""
-        return [row for row in self.rows if row.standing.group == number]
+        """Return the rows of one group; the first is 1."""
+        groups = self.groups()
+        return groups[number - 1] if number <= len(groups) else []
 
 
 def build_tables(entries: Sequence[Entry]) -> tuple[BoardTable, ...]:
@@ -168,17 +188,27 @@ def _table(board: Board, release: str, entries: Sequence[Entry]) -> BoardTable:
     headline = BOARDS[board].headline
     for entry in entries:
         _size(entry, headline)
-    ranked = sorted(
+    ordered = sorted(
         entries, key=lambda entry: (-entry.scores[headline].value, entry.system.lower())
     )
-    metrics = tuple(name for name in BOARD_METRICS if any(name in one.scores for one in ranked))
+    ranked = [one for one in ordered if is_ranked(one, headline)]
+    apart = [one for one in ordered if not is_ranked(one, headline)]
+    metrics = tuple(name for name in BOARD_METRICS if any(name in one.scores for one in ordered))
     comparisons, p_values = _compare(ranked, headline)
     placed = rank_systems([entry.scores[headline].value for entry in ranked], p_values)
     rows = []
-    for entry, standing in zip(ranked, placed, strict=True):
+    for entry, standing in zip([*ranked, *apart], [*placed, *[None] * len(apart)], strict=True):
         cells = tuple(_cell(entry, name) if name in entry.scores else None for name in metrics)
         rows.append(Row(entry, cells, standing, check_entry(entry), _cell(entry, headline)))
     return BoardTable(board, release, metrics, tuple(rows), comparisons)
+
+
+def is_ranked(entry: Entry, metric: MetricName) -> bool:
+    """Return whether a metric of the entry was computed as in published rows.
+
+    The submitter chooses the model that compares free texts, and a lenient one gives more points.
+    """
+    return not (metric_table.metric(metric).by_similarity and "other similarity" in entry.marks)
 
 
 def _cell(entry: Entry, metric: MetricName) -> ScoreCell:

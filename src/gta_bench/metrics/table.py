@@ -47,7 +47,8 @@ class Metric(Generic[_Counts]):
     not have the metric, or only counts. `upstream` computes the compat value if the published
     evaluator uses another formula on the same counts. `released` has the denominator on the
     released data by board, `released_strict` the one of strict scoring if it differs, and
-    `compat_top` the maximum of compat scoring if it is not that of the scale.
+    `compat_top` the maximum of compat scoring if it is not that of the scale. `by_similarity` says
+    that the value depends on the model that compares free texts.
 
         >>> from gta_bench.metrics.counts import JudgedCounts
         >>> counts = JudgedCounts(roots=4, root_sum=26, roots_passed=3, leaves=9, leaves_passed=5)
@@ -72,6 +73,7 @@ class Metric(Generic[_Counts]):
     released: Mapping[Board, int] = field(default_factory=dict)
     released_strict: Mapping[Board, int] = field(default_factory=dict)
     compat_top: float | None = None
+    by_similarity: bool = False
 
     @property
     def heading(self) -> str:
@@ -163,6 +165,7 @@ SUMM_ACC: Final[Metric[StepCounts]] = Metric(
     compat="Σ score(answer) / 172",
     interval="mean",
     released={"atomic": 172},
+    by_similarity=True,
 )
 ARG_TYPED: Final[Metric[StrictStepCounts]] = Metric(
     name="arg_typed",
@@ -173,6 +176,7 @@ ARG_TYPED: Final[Metric[StrictStepCounts]] = Metric(
     denominator=lambda counts: counts.call_total,
     strict="Σ over the calls counted by ToolAcc of the mean of all arguments' scores / C",
     interval="ratio",
+    by_similarity=True,
 )
 ANS_ACC: Final[Metric[EndToEndCounts]] = Metric(
     name="ans_acc",
@@ -187,6 +191,7 @@ ANS_ACC: Final[Metric[EndToEndCounts]] = Metric(
     primary=True,
     upstream=lambda counts: ANS_ACC.value(counts) or 0.0,
     released={"atomic": 172},
+    by_similarity=True,
 )
 ANS_ACC_I: Final[Metric[EndToEndCounts]] = Metric(
     name="ans_acc_i",
@@ -199,6 +204,7 @@ ANS_ACC_I: Final[Metric[EndToEndCounts]] = Metric(
     compat="(Σ score + Σ image) / all tasks",
     interval="mean",
     released={"atomic": 229},
+    by_similarity=True,
 )
 
 

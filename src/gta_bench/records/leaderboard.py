@@ -23,6 +23,7 @@ Mark = Literal[
     "taped",
     "scripted model",
     "scripted judge",
+    "other similarity",
     "name differs",
     "attempts unknown",
     "retried",

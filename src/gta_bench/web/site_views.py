@@ -19,6 +19,7 @@ from gta_bench.leaderboard.tables import (
 from gta_bench.metrics.table import label, metric
 from gta_bench.records.leaderboard import Entry, Tier
 from gta_bench.records.statistics import Interval
+from gta_bench.similarity.catalog import PUBLISHED
 from gta_bench.web.components import (
     Badge,
     Figure,
@@ -32,6 +33,8 @@ from gta_bench.web.pages import DASH
 
 # Axes end at a multiple of this.
 STEP: Final = 10
+# Why a row is not ranked.
+SIMILAR: Final = "other similarity"
 # How many neighbors above and below a system its page shows.
 AROUND: Final = 2
 TIERS: Final[Mapping[Tier, str]] = {
@@ -262,19 +265,23 @@ def _place(table: BoardTable, rows: Sequence[Row]) -> IntervalPlot:
 def _groups(table: BoardTable, shown: Mapping[str, BoardRow]) -> Iterator[TieGroup]:
     """Yield the groups that have rows to show."""
     before = 0
-    for number in sorted({row.standing.group for row in table.rows}):
-        members = table.group(number)
+    for number, members in enumerate(table.groups(), start=1):
         low, before = before + 1, before + len(members)
         rows = tuple(shown[one.entry.id] for one in members if one.entry.id in shown)
         if rows:
             tied = f"{len(members)} tied" if len(members) > 1 else "1 system"
             places = f"places {low} to {before}" if len(members) > 1 else f"place {low}"
             yield TieGroup(f"Group {number}: {tied}", places, number == 1, rows)
+    apart = tuple(shown[one.entry.id] for one in table.unranked if one.entry.id in shown)
+    if apart:
+        yield TieGroup(f"Not ranked: {format_count(len(apart), 'system')}", SIMILAR, False, apart)
 
 
 def find_sentence(table: BoardTable) -> str:
     """Say how many systems share the first place."""
-    best, others = table.group(1), len(table.rows)
+    best, others = table.group(1), len(table.ranked)
+    if not best:
+        return "No system is ranked."
     if len(best) > 1:
         number = "All" if len(best) == others else f"The first {len(best)} of"
         return f"{number} {format_count(others, 'system')} cannot be told apart."
@@ -307,6 +314,12 @@ def _table_notes(table: BoardTable) -> Iterator[str]:
             "Submitted rows are scored by the strict rules, published rows by those of the "
             "published evaluator."
         )
+    if table.unranked:
+        yield (
+            f"Rows with the mark 'other similarity' are not ranked: they compare texts by another "
+            f"model than the published {PUBLISHED}, and {label(BOARDS[table.board].headline)} "
+            "depends on it."
+        )
     yield from dict.fromkeys(
         f"{note[0].upper()}{note[1:]}."
         for one in entries
@@ -323,10 +336,11 @@ def anchor(table: BoardTable) -> str:
 
 def view_card(table: BoardTable) -> BoardCard:
     """Return the finding of a table in a number and a sentence."""
-    text, best = BOARDS[table.board], table.rows[0]
+    text, rows = BOARDS[table.board], table.ranked or table.rows
+    best = rows[0]
     name = " and ".join(
         one.entry.system if one.entry.status == "published" else _name_submitted(one.entry)
-        for one in table.rows
+        for one in rows
         if one.headline.value == best.headline.value
     )
     score = best.entry.scores[text.headline]
@@ -369,7 +383,8 @@ def view_changes(tables: Sequence[BoardTable]) -> tuple[SiteChange, ...]:
             if row.entry.status != "published":
                 months.setdefault(row.entry.release, []).append(
                     f"{title}: {row.entry.system} joins the plot of {table.release}, "
-                    f"{row.entry.status}, with {headline} {row.headline.text}."
+                    f"{row.entry.status}, with {headline} {row.headline.text}"
+                    f"{', not ranked' if row.standing is None else ''}."
                 )
     return tuple(SiteChange(month, tuple(months[month])) for month in sorted(months)[::-1])
 
@@ -387,20 +402,20 @@ def view_numbers(table: BoardTable, pages: Mapping[str, str]) -> NumberTable:
             ("Minutes", "Duration of the whole run", False),
         ]
     names = [name for name, _, _ in columns]
+    groups = [*table.groups(), *([table.unranked] if table.unranked else [])]
+    placed = [(number, one, row) for number, one in enumerate(groups, start=1) for row in one]
     rows = []
-    for place, row in enumerate(table.rows, start=1):
-        members = table.group(row.standing.group)
+    for place, (number, members, row) in enumerate(placed, start=1):
         first = members[0].entry.id == row.entry.id
         cells = {cell.name: cell for cell in _cells(row)}
-        rank = row.standing.rank
         rows.append(
             NumberRow(
                 row.entry,
                 pages[system_key(row.entry)],
-                row.standing.group,
+                number,
                 _head(members) if first else "",
                 place,
-                f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}",
+                _ranks(row),
                 tuple(cells.get(name, NumberCell(name, DASH, "", "")) for name in names),
                 _note(row.entry),
                 tuple(finding.message for finding in row.findings),
@@ -421,10 +436,21 @@ def _others(table: BoardTable) -> list[str]:
 
 
 def _head(members: Sequence[Row]) -> str:
-    number, first = members[0].standing.group, members[0].entry.system
+    standing, first = members[0].standing, members[0].entry.system
+    if standing is None:
+        return f"Not ranked, {SIMILAR}: {format_count(len(members), 'system')}"
+    number = standing.group
     if len(members) == 1:
         return f"Group {number}: only {first}"
     return f"Group {number}: {len(members)} systems that cannot be told apart from {first}"
+
+
+def _ranks(row: Row) -> str:
+    """Return the ranks that the data allow, such as `2 to 5`."""
+    if row.standing is None:
+        return DASH
+    rank = row.standing.rank
+    return f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}"
 
 
 def _cells(row: Row) -> Iterator[NumberCell]:
@@ -481,8 +507,8 @@ def view_pairs(table: BoardTable) -> tuple[PairRow, ...]:
 def describe_pairs(table: BoardTable) -> str:
     """Say how many pairs of which systems are shown."""
     text = format_count(len(table.comparisons), "pair")
-    if len(table.compared) < len(table.rows):
-        text += f" of the first {len(table.compared)} among {len(table.rows)} systems"
+    if len(table.compared) < len(table.ranked):
+        text += f" of the first {len(table.compared)} among {len(table.ranked)} systems"
     return text
 
 
@@ -527,19 +553,22 @@ def _system_entry(table: BoardTable, row: Row, pages: Mapping[str, str]) -> Syst
 
 def _neighbors(table: BoardTable, row: Row) -> list[Row]:
     """Return the best system, the nearest ones above and below, and the system itself."""
-    at = table.rows.index(row)
+    rows = table.rows if row.standing is None else table.ranked
+    at = rows.index(row)
     low, high = max(0, at - AROUND), at + AROUND + 1
-    return [*table.rows[: min(1, low)], *table.rows[low:high]]
+    return [*rows[: min(1, low)], *rows[low:high]]
 
 
 def _figures(table: BoardTable, row: Row) -> Iterator[Figure]:
-    entry, rank = row.entry, row.standing.rank
+    entry = row.entry
     span = f"95 % interval {span_text(row.headline.interval)}"
     yield Figure(label(BOARDS[table.board].headline), f"{row.headline.text} %", span)
-    ranks = f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}"
-    yield Figure("Rank", ranks, f"of {len(table.rows)}, as far as the data tell")
-    tied = len(table.group(row.standing.group))
-    yield Figure("Group", f"{row.standing.group}", f"{tied} tied" if tied > 1 else "alone")
+    if row.standing is None:
+        yield Figure("Rank", "not ranked", SIMILAR, known=False)
+    else:
+        yield Figure("Rank", _ranks(row), f"of {len(table.ranked)}, as far as the data tell")
+        tied = len(table.group(row.standing.group))
+        yield Figure("Group", f"{row.standing.group}", f"{tied} tied" if tied > 1 else "alone")
     costs = entry.costs
     known = costs.usd is not None
     yield Figure("Cost", f"${costs.usd:,.2f}" if known else "not stated", known=known)
