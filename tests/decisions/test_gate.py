@@ -296,7 +296,8 @@ def test_names_can_neither_begin_a_line_nor_markup() -> None:
     said = [state_decision(gate), *list_remarks(gate), *text.splitlines()]
     assert not any("\n" in one for one in said)
     assert not any(one.startswith(("::", "## Gate: not worse")) for one in said)
-    shown = "x ::error::owned ## Gate: not worse \\<img src=x\\> \\[a\\](b) \\`c\\`"
+    shown = "x ::<!-- -->error::owned #<!-- -->#<!-- --> Gate: not worse "
+    shown += "\\<img src=x\\> \\[a\\](b) \\`c\\`"
     assert f"| {shown} \\| d @<!-- -->me |" in text
     assert f"- left out, not the same in both runs: {shown} | d @<!-- -->me" in text
     assert "`` gta view x ::error" in text

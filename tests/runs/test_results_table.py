@@ -182,6 +182,22 @@ def test_the_tables_have_the_documented_columns(tmp_path: Path, shape: str) -> N
     assert failures == sum(len(judge.failures) for judge in scored(run).judges)
 
 
+def test_text_in_csv_is_no_formula(tmp_path: Path) -> None:
+    run = stored(tmp_path / "run")
+    scores = scored(run)
+    (judge, *_) = scores.judges
+    bad = judge.failures[0].model_copy(update={"detail": "=1+1", "place": "\tx"})
+    worse = bad.model_copy(update={"detail": "it's -1", "place": "@x"})
+    changed = judge.model_copy(update={"failures": (bad, worse)})
+    write_scores(run, scores.model_copy(update={"judges": (changed,)}))
+    query = "SELECT place, detail, epoch FROM read_csv('{}/failures/*.csv', all_varchar = true)"
+    text = asked(query.format(export(run, tmp_path / "text", shape="csv")))
+    assert text == [("'\tx", "'=1+1", "1"), ("'@x", "it's -1", "1")]
+    kept = export(run, tmp_path / "kept")
+    [(first, _), _] = asked(f"SELECT detail, place FROM '{kept}/failures/*.parquet'")
+    assert first == "=1+1", "Parquet keeps text as it is"
+
+
 def test_the_page_of_columns_has_all_of_them() -> None:
     page = (REPOSITORY / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
     for table, columns in TABLES.items():

@@ -99,3 +99,12 @@ def test_a_workflow_run_has_its_success_rates_by_threshold(tmp_path: Path) -> No
 
 def test_no_two_outcomes_share_a_color() -> None:
     assert len(set(CAUSE_COLORS.values())) == len(CAUSE_COLORS)
+
+
+def test_a_name_is_no_formula(atomic_tasks: Mapping[str, AtomicTask], tmp_path: Path) -> None:
+    few = dict(list(atomic_tasks.items())[:5])
+    named = material(silent(few), "end-to-end", '=HYPERLINK("http://a.test")')
+    write_figures([named], tmp_path)
+    (row,) = read(tmp_path / "intervals-end-to-end.csv")
+    assert row["run"] == '\'=HYPERLINK("http://a.test")'
+    assert float(row["low"]) == 0

@@ -10,7 +10,12 @@ from gta_bench.records.visible import show_hidden
 LONGEST = 160
 LONGEST_REMARK: Final = 1_000
 # What begins something in Markdown other than text; tables escape `|`.
-_MARKUP: Final = re.compile(r"([\\`*\[\]<>&~])")
+_MARKUP: Final = re.compile(r"([\\`*_\[\]<>&~])")
+# What GitHub turns into a mention, link, reference or emoji wherever it stands: a comment that
+# nobody sees goes into the middle.
+_LINKED: Final = re.compile(
+    r"@|#|:(?=//)|www(?=\.)|GH-(?=\d)|:(?=[\w+\\-]+:)", re.IGNORECASE | re.ASCII
+)
 
 
 def line(text: str, most: int = LONGEST) -> str:
@@ -48,9 +53,12 @@ def escape_markdown(text: str, most: int = LONGEST_REMARK) -> str:
 
     >>> escape_markdown("ask @me <now>")
     'ask @<!-- -->me \\\\<now\\\\>'
+    >>> escape_markdown("www.a.com costs $1")
+    'www<!-- -->.a.com costs <span>$</span>1'
     """
     shown = _MARKUP.sub(r"\\\1", line(show_hidden(text), most))
-    return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
+    # Between two dollar signs is a formula, whatever is escaped.
+    return _LINKED.sub(r"\g<0><!-- -->", shown).replace("$", "<span>$</span>")
 
 
 def format_number(value: float | int | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gta_bench.errors import RunError, UsageError
 from gta_bench.records.labels import Labels
+from gta_bench.runs.csv_cells import neutralize_cell
 from gta_bench.runs.directory import read_manifest, read_record, write_record
 from gta_bench.runs.store import StorePath, sort_by_name
 
@@ -67,5 +68,6 @@ def dump_labels_csv(raters: Sequence[Labels], adjudication: Labels | None) -> st
     for labels, is_final in everyone:
         for one in labels.labels:
             judged = (one.value, one.reason, is_final, one.evidence, one.chance)
-            writer.writerow((one.task, one.epoch, one.leaf, labels.rater, *judged))
+            cells = (one.task, one.epoch, one.leaf, labels.rater, *judged)
+            writer.writerow(map(neutralize_cell, cells))
     return text.getvalue()

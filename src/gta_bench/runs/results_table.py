@@ -22,6 +22,7 @@ from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.views import FrameRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import WorkflowScores
+from gta_bench.runs.csv_cells import neutralize_column
 from gta_bench.runs.directory import (
     SCORES,
     log_folder,
@@ -125,6 +126,7 @@ class RunExport:
         self.out = out
         self.file = f"{number:05}.{shape}"
         self.form = "PARQUET, COMPRESSION zstd" if shape == "parquet" else "CSV, HEADER"
+        self.shape = shape
         self.rows = rows
 
     def atomic(self, units: Iterable[AtomicUnit], scores: RunScores) -> None:
@@ -258,11 +260,19 @@ class RunExport:
     ) -> None:
         folder = self.out / table
         folder.mkdir(parents=True, exist_ok=True)
+        if self.shape == "csv":
+            query = f"SELECT {', '.join(_list_csv_columns(table))} FROM ({query})"
         target = quote_path(folder / self.file)
         with explain_store_errors(self.out, writing=True):
             copied = connection.execute(f"COPY ({query}) TO {target} (FORMAT {self.form})", values)
             (count,) = copied.fetchone() or (0,)
         self.rows[table] += count
+
+
+def _list_csv_columns(table: str) -> Iterator[str]:
+    for column in TABLES[table]:
+        text = column.type == "VARCHAR"
+        yield f"{neutralize_column(column.name)} AS {column.name}" if text else column.name
 
 
 def _leaf_rows(task: WorkflowTask) -> Iterator[tuple[str, str, float | None, float, str]]:

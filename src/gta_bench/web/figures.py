@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from gta_bench.metrics import table
 from gta_bench.records.failures import FailureCause
 from gta_bench.reports.findings import FAULTLESS, PASSED, UNSCORED, pair_runs
+from gta_bench.runs.csv_cells import neutralize_cell
 from gta_bench.web.boards import TITLES, per_task
 from gta_bench.web.first_screen import Headline, find_headlines, list_contenders
 from gta_bench.web.material import AtomicRun, RunMaterial, run_mode
@@ -258,7 +259,7 @@ def _write(figure: PaperFigure, folder: Path) -> Iterator[Path]:
     numbers = folder / f"{figure.name}.csv"
     with numbers.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerows([figure.heading, *figure.rows])
+        writer.writerows(map(neutralize_cell, row) for row in (figure.heading, *figure.rows))
     yield numbers
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
