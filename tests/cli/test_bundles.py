@@ -56,14 +56,16 @@ def refused(bundle: Path, data: Path) -> list[str]:
 def test_a_bundle_is_accepted_and_says_who_signed_it(bundle: Path, atomic_dir: Path) -> None:
     result = gta("leaderboard", "check", bundle, "--data", atomic_dir)
     assert result.exit_code == 0, result.output
-    assert "scores follow from its logs (self-reported, imported)." in result.stderr
+    assert (
+        "scores follow from its logs (self-reported, imported, other similarity)." in result.stderr
+    )
     assert "signed by " in result.stderr
     with zipfile.ZipFile(bundle) as archive:
         entry = json.loads(archive.read("entry.json"))
         assert CANARY in archive.read("bundle.json").decode()
     assert entry["scores"]["ans_acc_i"]["value"] > 95
     assert entry["status"] == "self-reported"
-    assert entry["marks"] == ["imported"]
+    assert entry["marks"] == ["imported", "other similarity"]
 
 
 def test_the_key_is_private_and_used_again(

@@ -4,6 +4,7 @@ The boards are as small here as the datasets: three tasks of GTA-Atomic, two of 
 """
 
 import json
+import re
 import shutil
 import struct
 import zipfile
@@ -13,14 +14,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from inspect_ai.model import ModelOutput
 
 from gta_bench.cli import bundles
 from gta_bench.errors import GtaError
 from gta_bench.judging import prompts
+from gta_bench.leaderboard.bundle import list_bundle_files, sign
 from gta_bench.records.judges import JudgeRegistry
 from gta_bench.records.leaderboard import BundleCheck
 from gta_bench.runs.verdicts import read_judges
+from gta_bench.settings import Settings
 from tests.leaderboard.bundles import (
     JUDGE,
     changed,
@@ -466,13 +470,72 @@ def commented(bundle: Path) -> bytes:
     return data[:-2] + struct.pack("<H", len(data)) + data
 
 
+def larger(bundle: Path) -> bytes:
+    """A list of files that states another size than the member has."""
+    data = bundle.read_bytes()
+    return enlarged(data, data.rindex(b"PK\x01\x02") + 24)
+
+
+def larger_before(bundle: Path) -> bytes:
+    """A header before a member that states another size than the list of files."""
+    data = bundle.read_bytes()
+    return enlarged(data, data.index(b"PK\x03\x04") + 22)
+
+
+def enlarged(data: bytes, at: int) -> bytes:
+    size = int.from_bytes(data[at : at + 4], "little") + 7
+    return data[:at] + size.to_bytes(4, "little") + data[at + 4 :]
+
+
+def signed_twice(bundle: Path) -> bytes:
+    """Two systems in one entry, signed as it is."""
+    out = bundle.parent / "twice.zip"
+
+    def write_twice(text: str) -> str:
+        return text.replace('"board"', '"system": "Other", "board"', 1)
+
+    return resigned(bundle, out, write_twice, str).read_bytes()
+
+
+def wrong_digest(bundle: Path) -> bytes:
+    """Another run digest in a list of files that is signed."""
+    out = bundle.parent / "digest.zip"
+
+    def change(text: str) -> str:
+        return re.sub(r'"run_digest": ?"..', '"run_digest":"00', text)
+
+    return resigned(bundle, out, str, change).read_bytes()
+
+
+def resigned(
+    bundle: Path, out: Path, entry: Callable[[str], str], manifest: Callable[[str], str]
+) -> Path:
+    """A bundle with a valid signature by somebody, whatever its files say."""
+
+    def change(root: Path) -> None:
+        file = root / "entry.json"
+        file.write_text(entry(file.read_text(encoding="utf-8")), encoding="utf-8")
+        listed = [one for one in list_bundle_files(root) if one.path not in BESIDE]
+        stated = json.loads((root / "bundle.json").read_bytes())
+        stated["files"] = [one.model_dump() for one in listed]
+        text = manifest(json.dumps(stated)).encode()
+        (root / "bundle.json").write_bytes(text)
+        signature = sign(text, Ed25519PrivateKey.generate()).model_dump_json()
+        (root / "signature.json").write_text(signature, encoding="utf-8")
+
+    return changed(bundle, out, change)
+
+
+BESIDE = ("bundle.json", "signature.json")
+
+
 def small_order(key: str) -> Callable[[Path], bytes]:
     def made(bundle: Path) -> bytes:
-        def sign(root: Path) -> None:
+        def forge(root: Path) -> None:
             anything = "01" + "00" * 63  # the identity, and 0: holds for every message
             rewrite(root / "signature.json", public_key=key, signature=anything)
 
-        return changed(bundle, bundle.parent / f"{key[:8]}{key[-2:]}.zip", sign).read_bytes()
+        return changed(bundle, bundle.parent / f"{key[:8]}{key[-2:]}.zip", forge).read_bytes()
 
     return made
 
@@ -486,6 +549,10 @@ BROKEN: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "half of it": (lambda file: file.read_bytes()[: file.stat().st_size // 2], "archive"),
     "nothing": (lambda file: b"", "archive"),
     "no archive": (lambda file: b"%PDF-1.7\n" * 9, "archive"),
+    "another size in the list": (larger, "archive"),
+    "another size before a member": (larger_before, "archive"),
+    "a key twice in the entry": (signed_twice, "archive"),
+    "another run digest": (wrong_digest, "digest"),
     "the key 1": (small_order("01" + "00" * 31), "signature"),
     "the key 1, negative": (small_order("01" + "00" * 30 + "80"), "signature"),
     "the key 0": (small_order("00" * 32), "signature"),
@@ -507,6 +574,39 @@ def test_a_broken_archive_and_a_key_of_anybody_are_refused(
     (tmp_path / "x.zip").write_bytes(change(tmp_path / "base.zip"))
     checked = check(tmp_path / "x.zip", made["atomic"].data, tmp_path / "open")
     assert (checked.entry, found(checked)) == (None, {wanted})
+    signed = ("a key twice in the entry", "another run digest")
+    assert bool(checked.signer) == (name in signed), "the signature is valid, the content is not"
+
+
+def test_a_bundle_is_compared_with_the_board_and_accepted_ones(
+    made: Mapping[str, Made], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, data = made["atomic"].bundle, str(made["atomic"].data)
+    bad = changed(good, tmp_path / "bad.zip", entry_says(attempts=1), signed=True)
+    board = tmp_path / "board"
+    board.mkdir()
+
+    def ask(*files: Path) -> list[list[str]]:
+        found = bundles.check_bundles(files, data, Settings(), quiet=False, board=board)
+        return [[one.message for one in each.findings] for each in found]
+
+    refused, accepted = ask(bad, good)
+    assert refused and accepted == []
+    entry = check(good, made["atomic"].data, tmp_path / "open").entry
+    assert entry is not None
+    name = entry.id
+    advice = "submit it with another --system"
+    assert ask(good, good)[1] == [f"another bundle of this pull request has {name}; {advice}"]
+    shutil.copy(good, board / "1.zip")
+    shutil.copy(good, board / "2.zip")
+    assert ask(good) == [[f"the board already has {name}; {advice}"]], "once"
+    shutil.copy(good, tmp_path / "base.zip")
+    (tmp_path / "x.zip").write_bytes(wrong_digest(tmp_path / "base.zip"))
+    capsys.readouterr()
+    ask(tmp_path / "x.zip")
+    said = capsys.readouterr()
+    assert "digest the run digest does not match the files" in said.out
+    assert "x.zip: signed by " in said.err
 
 
 def test_a_link_and_a_file_outside_are_refused(made: Mapping[str, Made], tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from gta_bench.leaderboard.bundle import (
 )
 from gta_bench.leaderboard.checks import LOOPS, read_judge_records
 from gta_bench.leaderboard.entries import (
+    check_entry,
     is_bundle,
     raise_tiers,
     read_entries,
@@ -212,31 +213,42 @@ def check_bundles(
     quiet: bool,
     board: Path | None = None,
 ) -> tuple[Checked, ...]:
-    """Check each bundle; `board` is a folder with entries and bundles that are accepted already."""
+    """Check each bundle; `board` is a folder with entries and bundles that are accepted already.
+
+    Bundles are compared with the board and with those among them that are accepted.
+    """
     known = [] if board is None else [*read_published_entries(), *_read_accepted(board)]
+    accepted: list[Entry] = []
     found = []
     for file in files:
         with TemporaryDirectory() as folder:
             checked = _check(file, Path(folder), data, settings)
         if (entry := checked.entry) is not None:
-            taken = _find_taken(entry, known)
+            taken = _find_taken(entry, known, accepted)
             checked = checked._replace(findings=(*checked.findings, *taken))
-            known.append(entry)
+            if not checked.findings and not check_entry(entry):
+                accepted.append(entry)
         found.append(checked)
         if not quiet:
             _write_checked(file, checked)
     return tuple(found)
 
 
-def _find_taken(entry: Entry, known: Sequence[Entry]) -> Iterator[BundleFinding]:
-    """Yield why the entry cannot stand beside the others: its id or its run is there already."""
-    for other in known:
-        if other.id == entry.id:
-            message = f"the board already has {entry.id}; submit it with another --system"
-            yield BundleFinding(check="entry", message=message)
-        elif other.run_digest is not None and other.run_digest == entry.run_digest:
-            message = f"the board already has this run as {other.id}"
-            yield BundleFinding(check="entry", message=message)
+def _find_taken(
+    entry: Entry, known: Sequence[Entry], accepted: Sequence[Entry]
+) -> tuple[BundleFinding, ...]:
+    """Return the first reason why the entry cannot be added: its id or its run is there already."""
+    owners = {"the board already": known, "another bundle of this pull request": accepted}
+    for owner, others in owners.items():
+        for other in others:
+            message = ""
+            if other.id == entry.id:
+                message = f"{owner} has {entry.id}; submit it with another --system"
+            elif other.run_digest is not None and other.run_digest == entry.run_digest:
+                message = f"{owner} has this run as {other.id}"
+            if message:
+                return (BundleFinding(check="entry", message=message),)
+    return ()
 
 
 def _read_accepted(board: Path) -> Iterator[Entry]:
@@ -314,7 +326,11 @@ def _dataset_loader(data: str | None, settings: Settings) -> LoadDataset:
 def _write_checked(file: Path, checked: Checked) -> None:
     for finding in checked.findings:
         click.echo(f"{click.style(finding.check, fg='yellow', bold=True)} {finding.message}")
-    signature = f"signed by {checked.signer}" if checked.signer else "no valid signature"
+    if checked.signer:
+        signature = f"signed by {checked.signer}"
+    else:
+        read = any(finding.check == "signature" for finding in checked.findings)
+        signature = "no valid signature" if read else "signature not checked"
     verdict = "rejected" if checked.findings else "scores follow from its logs"
     entry = checked.entry
     marks = "" if entry is None else f" ({', '.join([entry.status, *entry.marks])})"

@@ -108,6 +108,7 @@ def check(
     others = [file for file in files if file not in bundles]
     refused: tuple[BundleFinding, ...] = ()
     submitted: tuple[Entry, ...] = ()
+    accepted: tuple[Entry, ...] = ()
     if bundles:
         require_packages("gta leaderboard check", "scipy", "cryptography", extra="report")
         from gta_bench.cli.bundles import check_bundles
@@ -115,17 +116,18 @@ def check(
         checked = check_bundles(bundles, folder, command_settings(), quiet=as_json, board=board)
         refused = tuple(finding for one in checked for finding in one.findings)
         submitted = tuple(one.entry for one in checked if one.entry is not None)
+        accepted = tuple(one.entry for one in checked if one.entry is not None and not one.findings)
         if markdown is not None:
             _write_comment(markdown, bundles, checked)
     stated = read_entries(others) if files else read_published_entries()
     entries = (*stated, *submitted)
     if board is None:
-        check_unique_ids(raise_tiers(submitted, stated))
+        check_unique_ids(raise_tiers(accepted, stated))
     elif others:
         require_packages("gta leaderboard check --board", "scipy", "cryptography", extra="report")
         from gta_bench.cli.bundles import read_accepted_bundles
 
-        raise_tiers([*submitted, *read_accepted_bundles(board)], stated)
+        raise_tiers([*accepted, *read_accepted_bundles(board)], stated)
     findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])

@@ -5,13 +5,15 @@ runs/1/run.json  scores.json  verdicts.jsonl  judges.json  attempts.jsonl  logs/
 """
 
 import hashlib
+import json
 import os
 import re
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -26,6 +28,7 @@ from pydantic import ValidationError
 from gta_bench.confine.archives import ArchiveLimits, check_archive
 from gta_bench.confine.limits import MIB
 from gta_bench.errors import ToolError, UsageError
+from gta_bench.records.base import Record
 from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import (
     BundleCheck,
@@ -39,6 +42,7 @@ from gta_bench.runs.directory import LOGS, MANIFEST, SCORES, log_folder
 from gta_bench.runs.logs import ATTEMPTS, copy_logs
 from gta_bench.runs.verdicts import JUDGES, VERDICTS
 
+_Record = TypeVar("_Record", bound=Record)
 ENTRY: Final = "entry.json"
 BUNDLE: Final = "bundle.json"
 SIGNATURE: Final = "signature.json"
@@ -55,6 +59,9 @@ END_MARK: Final = b"PK\x05\x06"
 # A zip64 locator points to a second list, which some readers use and others ignore.
 LOCATOR_MARK: Final = b"PK\x06\x07"
 LOCATOR_SIZE: Final = 20
+# The header of a member: flags, checksum, packed size, size.
+MEMBER: Final = struct.Struct("<6xH6x3I")
+STREAMED: Final = 0x8
 # All members get the same time, so that the same runs give the same archive.
 MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -79,6 +86,7 @@ class Refused(Exception):
     def __init__(self, check: BundleCheck, message: str) -> None:
         self.check = check
         self.message = message
+        self.signer = ""  # known if the signature is valid
         super().__init__(message)
 
 
@@ -159,14 +167,18 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
     _unpack(file, folder)
     try:
         signed = (folder / BUNDLE).read_bytes()
-        signature = Signature.model_validate_json((folder / SIGNATURE).read_bytes())
+        signature = _read_json(folder / SIGNATURE, Signature)
         if _has_small_order(signature):
             raise Refused("signature", "the key is of small order, so anyone can sign with it")
         if not _is_valid(signed, signature):
             raise Refused("signature", f"the signature does not match {BUNDLE}")
-        manifest = BundleManifest.model_validate_json(signed)
-        _compare(list_bundle_files(folder), manifest)
-        entry = Entry.model_validate_json((folder / ENTRY).read_bytes())
+        try:
+            manifest = _read_json(folder / BUNDLE, BundleManifest)
+            _compare(list_bundle_files(folder), manifest)
+            entry = _read_json(folder / ENTRY, Entry)
+        except Refused as exc:
+            exc.signer = fingerprint(signature)
+            raise
     except FileNotFoundError as exc:
         raise Refused("archive", f"{Path(exc.filename).name} is missing") from exc
     except ValidationError as exc:
@@ -175,6 +187,20 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
         reason = first["msg"].removeprefix("Value error, ")
         raise Refused("archive", f"{exc.title} cannot be read: {field}: {reason}") from exc
     return OpenBundle(entry, manifest, signature, _runs(folder))
+
+
+def _read_json(file: Path, kind: type[_Record]) -> _Record:
+    """Read a record in which no key stands twice, because readers choose different ones."""
+
+    def refuse_twice(pairs: list[tuple[str, object]]) -> None:
+        keys = Counter(key for key, _ in pairs)
+        for key in (key for key, number in keys.items() if number > 1):
+            raise Refused("archive", f"{file.name} has the key {key!r} more than once")
+
+    data = file.read_bytes()
+    found = kind.model_validate_json(data)
+    json.loads(data, object_pairs_hook=refuse_twice)
+    return found
 
 
 def _runs(folder: Path) -> tuple[Path, ...]:
@@ -192,16 +218,29 @@ def _check_archive(file: Path) -> None:
 
 def _unpack(file: Path, folder: Path) -> None:
     _check_archive(file)
-    with zipfile.ZipFile(file) as archive:
-        for name in archive.namelist():
+    with file.open("rb") as stream, zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            name = info.filename
             if NAME.fullmatch(name) is None:
                 raise Refused("archive", f"{name!r} does not belong in a bundle")
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                target.write_bytes(archive.read(name))
+                data = archive.read(info)
             except zipfile.BadZipFile as exc:
                 raise Refused("archive", f"{name!r} is broken") from exc
+            if len(data) != info.file_size or not _agrees_with_list(stream, info):
+                raise Refused("archive", f"{name!r} has another size than the list of files states")
+            target.write_bytes(data)
+
+
+def _agrees_with_list(stream: BinaryIO, info: zipfile.ZipInfo) -> bool:
+    """Return whether the header before a member states what the list of files does."""
+    stream.seek(info.header_offset)
+    flags, *stated = MEMBER.unpack(stream.read(MEMBER.size))
+    listed = [info.CRC, info.compress_size, info.file_size]
+    # A writer that cannot go back writes zeros, and the numbers after the data.
+    return stated == listed or bool(flags & STREAMED and not any(stated))
 
 
 def _check_end(stream: BinaryIO) -> None:

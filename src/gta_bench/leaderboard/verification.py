@@ -73,7 +73,7 @@ def check_bundle(
     try:
         bundle = open_bundle(file, folder)
     except Refused as exc:
-        return Checked(None, "", (_finding(exc.check, exc.message),))
+        return Checked(None, exc.signer, (_finding(exc.check, exc.message),))
     found = check_contents(bundle, load=load, thresholds=thresholds)
     if problem := find_future(bundle.entry, now):
         found = (_finding("entry", problem), *found)
