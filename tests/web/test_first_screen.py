@@ -67,6 +67,25 @@ def test_the_interval_of_a_run_that_lacks_scores_is_one_of_its_judged_tasks() ->
     assert screen(judged({"1": LOST})).interval == "n 0 of 1 task"
 
 
+def test_the_sentence_names_its_judge_and_says_that_judges_differ() -> None:
+    """With two judges, the first sentence was that of one of them and did not say so."""
+    units = [unit("1"), unit("2")]
+    about = judged({"1": RIGHT, "2": RIGHT})
+
+    def by(second: Mapping[str, float | str]) -> str:
+        said = [row for task in "12" for row in rows(RIGHT, task)]
+        said += [row for task in "12" for row in rows(second, task, judge="other")]
+        scores = score_workflow(units, said, thresholds=SEVEN)
+        summary = about.summary._replace(scores=scores)
+        return screen(replace(about, summary=summary)).sentence
+
+    first = "According to j: All 2 tasks pass. Nothing failed."
+    assert by(RIGHT) == f"{first} All 2 judges give the same Root SR: 100.0 %."
+    wrong = {"a1": 0, "a2": 0, "b": 0}
+    assert by(wrong) == (f"{first} The judges differ in Root SR: 100.0 % by j, 0.0 % by other.")
+    assert screen(about).sentence == "All 2 tasks pass. Nothing failed."
+
+
 def test_a_run_without_score_is_named_in_the_comparison() -> None:
     text = render_report([judged({"1": RIGHT}), judged({"1": LOST}, "b")])
     assert '<a href="#run-2">2 (b)</a>: no score yet' in text

@@ -150,7 +150,7 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
     return FirstScreen(
         kind=f"{TITLES[mode]} · {began} {manifest.created:%Y-%m-%d}{by}",
         title=system_name(manifest),
-        sentence=state_finding(first.finding),
+        sentence=_state_judged(headlines),
         badges=badges,
         label=f"{row.label}, strict: {row.meaning}",
         value="\N{EN DASH}" if one is None else f"{one.value:.1f}",
@@ -168,6 +168,25 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
         more_causes=_count_causes(outcomes),
         judges=_view_judges(headlines) if len(headlines) > 1 else None,
     )
+
+
+def _state_judged(headlines: Sequence[Headline]) -> str:
+    """Return the finding by the first judge, and what the others say if there are several."""
+    first = headlines[0]
+    said = state_finding(first.finding)
+    if len(headlines) < 2:
+        return said
+    values = {
+        one.judge: "no score yet" if one.primary is None else f"{one.primary.value:.1f} %"
+        for one in headlines
+    }
+    label = table.primary(first.finding.mode).label
+    if len({*values.values()}) == 1:
+        others = f"All {len(values)} judges give the same {label}: {values[first.judge]}."
+    else:
+        listed = ", ".join(f"{value} by {judge}" for judge, value in values.items())
+        others = f"The judges differ in {label}: {listed}."
+    return f"According to {first.judge}: {said} {others}"
 
 
 def _state_interval(headline: Headline, tasks: int) -> str:
