@@ -525,3 +525,49 @@ def test_an_empty_folder_says_how_runs_are_made(tmp_path: Path) -> None:
     app = ViewApp(tmp_path, token=TOKEN, settings=Settings())
     assert "No runs yet." in Client(app).enter().get("/").text
     app.close()
+
+
+def test_a_run_that_nobody_judged_has_not_passed(tmp_path: Path) -> None:
+    score_workflow_run(stored_run(tmp_path / "new", TASKS[:1], {}), Settings())
+    app = ViewApp(tmp_path, token=TOKEN, settings=Settings())
+    app.library.refresh(patience=60)
+    client = Client(app).enter()
+    assert "no failures" not in client.get("/").text
+    page = client.get("/runs/new").text
+    assert "Nothing failed" not in page and "Not judged yet, so nobody knows" in page
+    app.close()
+
+
+def test_a_report_that_failed_is_made_again(tmp_path: Path) -> None:
+    """A failure was kept as long as no file of the run changed."""
+    judged(tmp_path / "good", values=(9, 8))
+    app = ViewApp(tmp_path, token=TOKEN, settings=Settings())
+    client = Client(app).enter()
+    hidden = [(file, file.read_bytes()) for file in (tmp_path / "good" / "logs").iterdir()]
+    for file, _ in hidden:
+        file.write_bytes(b"broken")
+    assert read_report(client, "/runs/good/report").status_code == 409
+    for file, data in hidden:
+        file.write_bytes(data)
+    assert read_report(client, "/runs/good/report").status_code == 200
+    app.close()
+
+
+def test_a_folder_that_is_gone_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_runs, "FRESH", 0)
+    judged(tmp_path / "runs" / "bad", values=(1,))
+    app = ViewApp(tmp_path / "runs", token=TOKEN, settings=Settings())
+    app.library.refresh(patience=60)
+    client = Client(app).enter()
+    assert app.failures.number == 8 and "1 run, 4 units" in client.get("/").text
+    (tmp_path / "runs").rename(tmp_path / "away")
+    page = client.get("/").text
+    assert f"The folder {tmp_path / 'runs'} is gone." in page and "No runs yet" not in page
+    assert '<small id="count-failures" data-live>0</small>' in page
+    assert "is gone" in client.get("/runs/bad").text
+    (tmp_path / "away").rename(tmp_path / "runs")
+    app.library.refresh(patience=60)
+    assert "1 run, 4 units" in client.get("/").text and app.failures.number == 8
+    app.close()

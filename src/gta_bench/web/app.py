@@ -125,13 +125,14 @@ class ViewApp:
         """Return a run by its name in addresses; only runs of the folder have one."""
         entry = self.library.refresh().get(run)
         if entry is None:
-            raise HTTPException(404, "This folder has no such run.")
+            raise HTTPException(404, self.library.problem or "This folder has no such run.")
         return entry
 
     def show_runs(self, request: Request) -> Response:
         """All runs, those in progress first."""
         entries = self.library.refresh()
-        return self._page("app_runs.html", "runs", **view_runs([*entries.values()]))
+        problem = self.library.problem
+        return self._page("app_runs.html", "runs", **view_runs([*entries.values()], problem))
 
     def show_version(self, request: Request) -> Response:
         """The number of changes so far, by which pages know that there is something new."""
@@ -382,7 +383,11 @@ class ViewApp:
         """Return what is slow to make if it is there within a moment, else None."""
         future = self._slow.start(key, stamp, make)
         wait([future], timeout=PATIENCE)
-        return future.result() if future.done() else None
+        if not future.done():
+            return None
+        if future.exception() is not None:
+            self._slow.forget(key)  # what was wrong may be right the next time
+        return future.result()
 
     def _wait(self, page: str, text: str) -> Response:
         return self._page("app_wait.html", page, text=text, status=202)

@@ -114,6 +114,12 @@ class RunEntry:
         return self.status is not None and self.status.state == "running"
 
     @property
+    def judged(self) -> bool:
+        """Whether it is known what failed: a run of GTA-Workflow needs a judge or checks."""
+        scored = self.scored
+        return scored is not None and (self.mode != "workflow" or bool(scored.judges))
+
+    @property
     def mode(self) -> RunMode | None:
         """Its mode."""
         return None if self.manifest is None else self.manifest.spec.mode
@@ -236,6 +242,11 @@ class Readings:
             self._drop()
         return known[1]  # type: ignore[return-value]
 
+    def forget(self, key: object) -> None:
+        """Read a key again when somebody asks for it."""
+        with self._lock:
+            self._found.pop(key, None)
+
     def _drop(self) -> None:
         """Forget the oldest results; somebody waits for what is not done."""
         if self._most is not None and len(self._found) > self._most:
@@ -291,9 +302,22 @@ class RunLibrary:
         entries = {
             id: self._entry(id, name, run, scores[id], idle.get(id)) for id, name, run in found
         }
+        for id in self.entries.keys() - entries.keys():
+            self._on_failures(id, self.entries[id].folder, None)
+            for kind in ("scores", "status"):
+                self.readings.forget((kind, id))
         if entries != self.entries:
             self.entries, self.version = entries, self.version + 1
         self._checked = time.monotonic()
+
+    @property
+    def problem(self) -> str:
+        """Say that the folder is gone; empty if it is there."""
+        if self.folder.is_dir():
+            return ""
+        return (
+            f"The folder {self.folder} is gone. Put it back, or start `gta view` with another one."
+        )
 
     def close(self) -> None:
         """Stop reading."""

@@ -67,14 +67,17 @@ class LiveRun(NamedTuple):
     causes: tuple[tuple[str, int], ...]
 
 
-def view_runs(entries: Sequence[RunEntry]) -> dict[str, Any]:
-    """Return the page of all runs: those in progress, then the newest first."""
+def view_runs(entries: Sequence[RunEntry], problem: str = "") -> dict[str, Any]:
+    """Return the page of all runs: those in progress, then the newest first.
+
+    `problem` is that of their folder.
+    """
     live = [view_live(entry) for entry in entries if entry.live]
     rest = sorted((entry for entry in entries if not entry.live), key=_age)
     return {
         "live": live,
         "rows": [view_row(entry) for entry in rest],
-        "summary": _summarize(entries),
+        "summary": problem or _summarize(entries),
         "wait": any(entry.reading for entry in entries),
     }
 
@@ -191,14 +194,13 @@ def _badges(entry: RunEntry) -> list[Badge]:
     if entry.problem:
         return [Badge("cannot be read", "bad")]
     state = None if entry.status is None else entry.status.state
-    judged = entry.mode != "workflow" or bool(entry.scored and entry.scored.judges)
     if state == "running":
         found.append(Badge("running", "acc"))
     elif entry.reading:
         found.append(Badge("being read"))
     elif state == "stopped":
         found.append(Badge("stopped", "warn"))
-    elif entry.scored is None or not judged:
+    elif entry.scored is None or not entry.judged:
         found.append(
             Badge("not judged yet" if entry.mode == "workflow" else "not scored yet", "warn")
         )
