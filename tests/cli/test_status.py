@@ -67,6 +67,21 @@ def test_a_run_that_never_said_how_far_it_is_is_counted_from_its_logs(run: Path)
     assert "finished  0 of 2 units" in result.stdout
 
 
+def test_a_report_says_of_a_run_without_scores_what_status_says(run: Path) -> None:
+    (run / "scores.json").unlink()
+    assert f"run `gta score {run}`" in str(gta("report", run).exception)
+    with lock_folder(run):
+        said = str(gta("report", run, "--html", run / "page.html").exception)
+    assert said == (
+        f"{run} has no scores yet: it is still running, 2 of 2 units are finished. "
+        f"`gta status {run}` shows its progress."
+    )
+    for file in (*(run / "progress").iterdir(), *(run / "logs").glob("*.eval")):
+        file.unlink()
+    said = str(gta("report", run).exception)
+    assert "it stopped with 0 of 2 units. Run the same command to continue" in said
+
+
 def test_who_gains_nothing_by_workers_is_told_so(run: Path) -> None:
     options = ("--mode", "step", "--similarity", "exact-or-half", "--agent", "gold")
     result = gta("run", "atomic", *options, "--out", "x", "--workers", "2")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gta_bench.errors import UsageError
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
@@ -95,6 +96,21 @@ def test_a_workflow_run_has_its_success_rates_by_threshold(tmp_path: Path) -> No
         "causes-workflow",
         "thresholds-workflow",
     }
+
+
+def test_a_run_without_scores_has_nothing_to_draw(tmp_path: Path) -> None:
+    about = manifest(
+        dataset="workflow",
+        dataset_digest="0",
+        mode="workflow",
+        system=System(model="m", agent="toolcalling"),
+        tasks=("1",),
+    )
+    scores = score_workflow([unit()], [], thresholds=SEVEN)
+    run = JudgedRun(WorkflowSummary("a", about, scores), [unit()], {}, {}, lambda digest: b"")
+    with pytest.raises(UsageError, match="nothing to draw: a has no score"):
+        write_figures([run], tmp_path / "figures")
+    assert not (tmp_path / "figures").exists()
 
 
 def test_no_two_outcomes_share_a_color() -> None:

@@ -60,6 +60,7 @@ from gta_bench.runs.directory import (
     read_workflow_scores,
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
+from gta_bench.runs.status import require_scores
 from gta_bench.runs.store import StorePath
 from gta_bench.runs.verdicts import read_judges, read_unit_rows
 
@@ -229,6 +230,7 @@ def _read_folder(folder: StorePath, ceilings: Sequence[Ceiling]) -> list[Summary
             for run in read_export(folder)
         ]
     manifest = read_manifest(folder)
+    require_scores(folder)
     if manifest.spec.dataset != "workflow":
         return [RunSummary(str(folder), manifest, read_scores(folder))]
     scores = read_workflow_scores(folder)

@@ -2,8 +2,10 @@
 
 from typing import Literal, NamedTuple
 
+from gta_bench.errors import RunError
 from gta_bench.records.progress import Command, RunProgress
 from gta_bench.runs.directory import (
+    SCORES,
     list_progress,
     log_folder,
     progress_folder,
@@ -53,6 +55,25 @@ def read_status(run: StorePath) -> RunStatus:
         progress, command = _count_logs(run, command, progress)
     state: RunState = "complete" if progress.done == progress.units else "stopped"
     return RunStatus("running" if live else state, progress, command)
+
+
+def require_scores(run: StorePath) -> None:
+    """Raise RunError if a run has no scores, which says what it needs: its end, or scoring."""
+    if (run / SCORES).is_file():
+        return
+    state, progress, command = read_status(run)
+    what = "units" if command.judge is None else f"units judged by {command.judge}"
+    done = f"{progress.done} of {progress.units} {what}"
+    if state == "running":
+        raise RunError(
+            f"{run} has no scores yet: it is still running, {done} are finished. "
+            f"`gta status {run}` shows its progress."
+        )
+    if state == "stopped":
+        raise RunError(
+            f"{run} has no scores yet: it stopped with {done}. Run the same command to continue, "
+            f"or score what there is with `gta score {run}`."
+        )
 
 
 def _count_logs(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gta_bench.errors import UsageError
 from gta_bench.metrics import table
 from gta_bench.records.failures import FailureCause
 from gta_bench.reports.findings import FAULTLESS, PASSED, UNSCORED, pair_runs
@@ -59,8 +60,15 @@ class PaperFigure(NamedTuple):
 
 def write_figures(runs: Sequence[RunMaterial], folder: Path) -> list[Path]:
     """Write every figure that the runs have numbers for, and return the files."""
+    found = list(list_figures(runs))
+    if not found:
+        names = ", ".join(run.summary.name for run in runs)
+        raise UsageError(
+            f"There is nothing to draw: {names} has no score. Run `gta score RUN` first, for "
+            "GTA-Workflow with --judge MODEL."
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    return [file for figure in list_figures(runs) for file in _write(figure, folder)]
+    return [file for figure in found for file in _write(figure, folder)]
 
 
 def list_figures(runs: Sequence[RunMaterial]) -> Iterator[PaperFigure]:

@@ -23,6 +23,7 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.labels import read_adjudication, read_labels
 from gta_bench.runs.logs import UnitStream
+from gta_bench.runs.status import require_scores
 from gta_bench.runs.store import StorePath, write_bytes_atomically
 from gta_bench.runs.verdicts import place_verdicts, read_judges, read_verdicts
 from gta_bench.settings import read_settings
@@ -72,6 +73,7 @@ def read_material(
     """Read the data of a run's page; it is named by its path by default."""
     name = name or str(run)
     manifest = read_manifest(run)
+    require_scores(run)
     if manifest.spec.mode != "workflow":
         found = UnitStream(log_folder(run), manifest.spec.tasks, manifest.spec.epochs, AtomicUnit)
         summary = RunSummary(name, manifest, read_scores(run))
