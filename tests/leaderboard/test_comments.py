@@ -45,3 +45,9 @@ def test_a_name_links_and_formats_nothing(name: str, shown: str) -> None:
     assert f"| {shown} |" in text and f"**{shown}.zip**" in text
     invisible = re.sub(r"<!-- -->|</?span>|\\", "", text)
     assert f"| {name} |" in invisible, "it reads as it was"
+
+
+def test_a_name_of_a_file_cannot_end_the_code_around_it() -> None:
+    broken = SubmissionReport("a` @all `.zip", None, "", (("archive", "it is broken"),))
+    text = format_submissions([broken])
+    assert "`gta leaderboard check BUNDLE --data DIR`" in text and " @all" not in text

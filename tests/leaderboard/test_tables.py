@@ -153,7 +153,7 @@ def test_rows_of_another_similarity_stand_outside_the_groups() -> None:
     """A lenient similarity doubled AnsAcc, and the row was ranked among published ones."""
     published = [one for one in read_published_entries() if one.board == "atomic"]
     marked = {"id": "mine", "status": "self-reported", "marks": ("other similarity",)}
-    best = published[0].scores | {"ans_acc": Score(value=99)}
+    best = {**published[0].scores, "ans_acc": Score(value=99)}
     mine = published[0].model_copy(update=marked | {"release": "2026-11", "scores": best})
     table, alone = build_tables([*published, mine])[0], build_tables(published)[0]
     assert [row.entry.id for row in table.unranked] == ["mine"] == [table.rows[-1].entry.id]

@@ -1,5 +1,6 @@
 """What a check found in submitted bundles, as Markdown for a comment on their pull request."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -15,6 +16,8 @@ MARKER: Final = "<!-- gta-bench:leaderboard -->"
 # A comment on GitHub has at most 65,536 characters.
 LONGEST_PROBLEM: Final = 400
 MOST_PROBLEMS: Final = 100
+# A name of a file that can neither end the code around it nor be anything but one argument.
+_PLAIN: Final = re.compile(r"[\w.+-]+", re.ASCII)
 
 
 class SubmissionReport(NamedTuple):
@@ -78,9 +81,8 @@ def _list_problems(one: SubmissionReport) -> Iterator[str]:
     if len(one.problems) > MOST_PROBLEMS:
         yield f"- and {format_count(len(one.problems) - MOST_PROBLEMS, 'more problem')}"
     yield ""
-    yield (
-        f"`gta leaderboard check {one.file} --data DIR` lists the same problems on your computer."
-    )
+    name = one.file if _PLAIN.fullmatch(one.file) else "BUNDLE"
+    yield f"`gta leaderboard check {name} --data DIR` lists the same problems on your computer."
 
 
 def _table(accepted: Sequence[SubmissionReport]) -> Table:

@@ -553,10 +553,13 @@ def _system_entry(table: BoardTable, row: Row, pages: Mapping[str, str]) -> Syst
 
 def _neighbors(table: BoardTable, row: Row) -> list[Row]:
     """Return the best system, the nearest ones above and below, and the system itself."""
-    rows = table.rows if row.standing is None else table.ranked
+    rows = [*table.ranked]
+    if row.standing is None:
+        rows = sorted([*rows, row], key=lambda one: -one.headline.value)
     at = rows.index(row)
     low, high = max(0, at - AROUND), at + AROUND + 1
-    return [*rows[: min(1, low)], *rows[low:high]]
+    chosen = {one.entry.id for one in (*rows[: min(1, low)], *rows[low:high])}
+    return [one for one in table.rows if one.entry.id in chosen]
 
 
 def _figures(table: BoardTable, row: Row) -> Iterator[Figure]:
