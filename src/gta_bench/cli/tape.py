@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import click
+from pydantic import JsonValue
 
 from gta_bench.cli.options import (
     FOLDER,
@@ -120,7 +121,9 @@ def diff_command(tape: Path, tool: str | None, folder: str | None, as_json: bool
         for one in changes
     }
     if as_json:
-        definitions = [{**one._asdict(), "tasks": tasks[one.tool]} for one in changes]
+        definitions: list[JsonValue] = [
+            {**one._asdict(), "tasks": [*tasks[one.tool]]} for one in changes
+        ]
         write_json({"calls": [drift._asdict() for drift in found], "definitions": definitions})
     else:
         _write(found)
