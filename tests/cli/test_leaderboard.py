@@ -41,6 +41,31 @@ def test_files_are_checked_instead_where_they_are_given(tmp_path: Path) -> None:
     assert json.loads(result.stdout) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("GPT-4o\u202e", "it contains U+202E (RIGHT-TO-LEFT OVERRIDE), which cannot be seen"),
+        ("Cl\u0430ude", "mixes scripts that look alike: Latin U+0065 and Cyrillic U+0430"),
+    ],
+)
+def test_a_name_that_looks_like_another_is_refused_in_a_line(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    entry = read_published_entries()[0].model_copy(update={"system": name})
+    file = tmp_path / "entry.json"
+    file.write_text(entry.model_dump_json(), encoding="utf-8")
+    commands: list[list[str | Path]] = [
+        ["check", file],
+        ["build", file, "--out", tmp_path / "site"],
+    ]
+    for command in commands:
+        said = gta("leaderboard", *command).exception
+        assert isinstance(said, UsageError)
+        assert "entry.json is not a leaderboard entry: system: " in str(said)
+        assert reason in str(said)
+    assert not (tmp_path / "site").exists()
+
+
 def test_findings_are_there_as_json() -> None:
     findings = json.loads(gta("leaderboard", "check", "--json").stdout)
     assert len(findings) == 5
@@ -70,6 +95,25 @@ def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr.startswith("Wrote 66 rows. Open ")
     assert "My own harness" in (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
+
+
+def test_a_tier_needs_the_bundle_that_was_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    mine = read_published_entries()[-1].model_copy(
+        update={"id": "mine", "status": "reproduced", "run_digest": "0" * 64}
+    )
+    file.write_text(mine.model_dump_json(), encoding="utf-8")
+    (tmp_path / "board").mkdir()
+    commands: list[list[str | Path]] = [
+        ["check", file],
+        ["check", file, "--board", tmp_path / "board"],
+        ["build", file, "--out", tmp_path / "site"],
+    ]
+    for command in commands:
+        said = gta("leaderboard", *command).exception
+        assert isinstance(said, UsageError)
+        assert "Entry 'mine' has the tier 'reproduced', but there is no bundle" in str(said)
+    assert not (tmp_path / "site").exists()
 
 
 def test_what_the_site_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

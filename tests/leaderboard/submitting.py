@@ -86,10 +86,12 @@ def pack(run: Path, data: Path, folder: Path) -> Path:
     return out
 
 
-def check(bundle: Path, data: Path, folder: Path) -> Checked:
+def check(bundle: Path, data: Path, folder: Path, now: datetime | None = None) -> Checked:
     folder.mkdir()
     dataset = load_workflow(data) if (data / "end.json").exists() else load_atomic(data)
-    return check_bundle(bundle, folder, load=lambda _: dataset, thresholds=Thresholds(7, 7))
+    return check_bundle(
+        bundle, folder, load=lambda _: dataset, thresholds=Thresholds(7, 7), now=now
+    )
 
 
 def found(checked: Checked) -> set[str]:

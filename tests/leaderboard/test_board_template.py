@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from gta_bench.leaderboard.entries import read_published_entries
 from tests.cli.test_run import gta
 from tests.conftest import REPOSITORY
 from tests.leaderboard.bundles import changed, replaced, workflow_data, workflow_run
@@ -238,7 +239,8 @@ def changes_the_check(place: Path) -> None:
 
 
 def adds_an_entry(place: Path) -> None:
-    (place / "submissions" / "me.json").write_text('{"status": "reproduced"}')
+    stated = read_published_entries()[0].model_copy(update={"id": "me", "status": "reproduced"})
+    (place / "submissions" / "me.json").write_text(stated.model_dump_json())
 
 
 def adds_a_link(place: Path) -> None:

@@ -1,4 +1,5 @@
 import csv
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -135,11 +136,43 @@ def test_a_verified_entry_replaces_that_of_its_bundle_only() -> None:
         update={"id": "mine", "status": "self-reported", "run_digest": "ab"}
     )
     verified = bundle.model_copy(update={"status": "reproduced"})
+    assert raise_tiers([bundle], [verified]) == (verified,)
+    assert raise_tiers([], [bundle]) == (bundle,)
+
+
+@pytest.mark.parametrize("tier", ["re-judged", "reproduced"])
+def test_a_tier_that_somebody_only_states_is_refused(tier: str) -> None:
+    """A file said `reproduced`, and the board showed it like a row that was repeated."""
+    bundle = read_published_entries()[0].model_copy(
+        update={"id": "mine", "status": "self-reported", "run_digest": "ab"}
+    )
+    verified = bundle.model_copy(update={"status": tier})
     other = verified.model_copy(update={"run_digest": "cd"})
-    assert raise_tiers([bundle, verified]) == (verified,)
-    assert raise_tiers([bundle, other]) == (bundle, other)
-    with pytest.raises(UsageError, match="Two entries have the id 'mine'"):
-        check_unique_ids(raise_tiers([bundle, other]))
+    better = verified.model_copy(update={"scores": {"ans_acc": Score(value=100)}})
+    bare = verified.model_copy(update={"run_digest": None})
+    for stated in (other, better, bare):
+        with pytest.raises(
+            UsageError, match=f"Entry 'mine' has the tier '{tier}', but there is no"
+        ):
+            raise_tiers([bundle], [stated])
+    # The file of an entry is not a bundle.
+    with pytest.raises(UsageError, match="there is no bundle with this entry"):
+        raise_tiers([], [bundle, verified])
+
+
+def test_a_release_in_the_future_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "entry.json"
+    entry = read_published_entries()[0].model_copy(update={"release": "2026-12"})
+    file.write_text(entry.model_dump_json(), encoding="utf-8")
+    # Still November in UTC.
+    east = datetime(2026, 12, 1, 5, tzinfo=timezone(timedelta(hours=9)))
+    with pytest.raises(UsageError, match="release 2026-12 is in the future; this month is 2026-11"):
+        read_entries([file], now=east)
+    assert read_entries([file], now=datetime(2026, 12, 1, tzinfo=UTC)) == (entry,)
+    later = entry.model_copy(update={"release": f"{datetime.now(UTC).year + 1}-01"})
+    file.write_text(later.model_dump_json(), encoding="utf-8")
+    with pytest.raises(UsageError, match="is in the future"):
+        read_entries([file])
 
 
 def test_a_month_must_exist_and_a_huge_score_is_a_finding() -> None:

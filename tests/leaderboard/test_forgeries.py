@@ -417,6 +417,11 @@ FORGED: dict[str, tuple[str, Change, set[str]]] = {
         lambda root: _replace(root / "runs/1/scores.json", '"leaf_sr": 100.0', '"leaf_sr": 50.0'),
         {"scores"},
     ),
+    "a hidden sign in the name": (
+        "atomic",
+        lambda root: rewrite(root / "entry.json", system="m\u202e"),
+        {"archive"},
+    ),
     "no run": ("atomic", lambda root: shutil.rmtree(root / "runs"), {"entry"}),
     "no manifest": ("atomic", lambda root: (root / "runs/1/run.json").unlink(), {"entry"}),
 }
@@ -430,6 +435,15 @@ def test_a_forged_bundle_is_refused_whoever_signed_it(
     forged = changed(made[base].bundle, tmp_path / "x.zip", change, signed=True)
     checked = check(forged, made[base].data, tmp_path / "open")
     assert found(checked) & wanted, checked.findings
+
+
+def test_a_run_of_a_later_month_is_refused(made: Mapping[str, Made], tmp_path: Path) -> None:
+    """Its logs agree with it: the clock of whoever made them is all that they show."""
+    month = datetime(2026, 1, 31, tzinfo=UTC)
+    checked = check(made["atomic"].bundle, made["atomic"].data, tmp_path / "open", now=month)
+    (finding,) = checked.findings
+    assert finding.check == "entry"
+    assert finding.message.endswith("is in the future; this month is 2026-01")
 
 
 # What is done to the bytes of a bundle.

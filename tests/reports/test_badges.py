@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gta_bench.records.run import System
+from gta_bench.records.tape import TapeUse
 from gta_bench.reports.summary import judge_badges, run_badges
 from tests.builders import manifest
 
@@ -29,6 +30,19 @@ GOLD = System(model="none/none", agent="gold")
         (
             {"tasks": ALL, "system": System(model="mockllm/x", agent="react")},
             ("scripted model",),
+        ),
+        (
+            {"tasks": ALL, "imported_from": "a folder", "network": "open"},
+            ("imported", "open network"),
+        ),
+        (
+            {
+                "tasks": ALL,
+                "controls": ("no-tools",),
+                "tape": TapeUse(mode="replay", origin="reference"),
+                "system": System(model="m", agent="toolcalling", images="attached"),
+            },
+            ("under controls (no-tools)", "tool replies from the reference", "images attached"),
         ),
     ],
 )

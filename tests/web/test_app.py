@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -14,7 +16,13 @@ from PIL import Image
 from gta_bench.records.failures import Failure
 from gta_bench.records.progress import Command, ShardProgress
 from gta_bench.records.verdicts import Scored, Unscored, VerdictKey, VerdictRow
-from gta_bench.runs.directory import begin_progress, progress_folder, write_progress
+from gta_bench.runs.directory import (
+    MANIFEST,
+    begin_progress,
+    progress_folder,
+    read_manifest,
+    write_progress,
+)
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.runs.store import lock_folder
 from gta_bench.runs.tables import TABLES, RowWriter
@@ -23,7 +31,7 @@ from gta_bench.settings import Settings
 from gta_bench.web import app_runs
 from gta_bench.web.app import ViewApp
 from gta_bench.web.app_failures import FailureTable
-from gta_bench.web.app_runs import RunLibrary, entry_id, find_runs
+from gta_bench.web.app_runs import Readings, RunLibrary, entry_id, find_runs
 from tests.judging.builders import task
 from tests.judging.stored import stored_run
 
@@ -262,6 +270,45 @@ def test_all_runs_are_listed_with_their_state_score_and_causes(client: Client) -
     assert "linked" not in page and "half" not in page
 
 
+def read_report(client: Client, address: str) -> httpx.Response:
+    """Ask until the report is made."""
+    for _ in range(200):
+        found = client.get(address)
+        if found.status_code != 202:
+            break
+    return found
+
+
+def list_shown_badges(page: str) -> list[tuple[str, str]]:
+    """The kinds and texts of the first badges of a page."""
+    first = page.partition('<ul class="badges">')[2].partition("</ul>")[0]
+    return re.findall(r'<span class="badge ?(.*?)">(.*?)</span>', first)
+
+
+def test_a_run_has_the_same_badges_in_the_app_and_in_its_report(tmp_path: Path) -> None:
+    """The app had neither imported nor open network, and cut what the report said."""
+    run = judged(tmp_path / "runs" / "own", values=(9, 2, None, 1))
+    about = read_manifest(run)
+    spec = about.spec.model_copy(update={"network": "open", "controls": ("no-tools",)})
+    changes = {"spec": spec, "imported_from": "a folder", "dataset_tasks": 4}
+    text = about.model_copy(update=changes).model_dump_json()
+    (run / MANIFEST).write_text(text, encoding="utf-8")
+    app = ViewApp(tmp_path / "runs", token=TOKEN, settings=Settings())
+    client = Client(app).enter()
+    report = list_shown_badges(read_report(client, "/runs/own/report").text)
+    assert report == [
+        ("warn", "not rankable: 2 of 4 scored"),
+        ("none", "2 leaves unscored"),
+        ("warn", "dataset of 4 tasks, not the released 132"),
+        ("", "imported"),
+        ("warn", "open network"),
+        ("warn", "under controls (no-tools)"),
+    ]
+    assert list_shown_badges(client.get("/runs/own").text) == report
+    assert list_shown_badges(client.get("/").text) == report
+    app.close()
+
+
 def test_a_run_that_cannot_be_read_says_why_and_hides_no_other(client: Client) -> None:
     page = client.get("/runs/broken").text
     assert "run.json: 1 field cannot be read. Restore it from a copy." in page
@@ -428,15 +475,42 @@ def test_the_verdicts_of_one_task_are_those_of_all(folder: Path) -> None:
 
 
 def test_the_report_is_served_in_a_sandbox(client: Client) -> None:
-    for _ in range(200):
-        found = client.get("/runs/good/report")
-        if found.status_code != 202:
-            break
+    found = read_report(client, "/runs/good/report")
     assert found.status_code == 200
     assert "sandbox allow-scripts" in found.headers["content-security-policy"]
     assert "allow-same-origin" not in found.headers["content-security-policy"]
     missing = client.get("/runs/new/report")
     assert missing.status_code in (202, 409)
+
+
+def test_only_the_reports_that_were_asked_for_last_are_kept() -> None:
+    """Every report that somebody had opened stayed in memory."""
+    readings, made = Readings(most=2), []
+
+    def ask(key: str, stamp: int = 1) -> str:
+        def read() -> str:
+            made.append(key)
+            return f"{key} {stamp}"
+
+        return readings.start(key, stamp, read).result(10)
+
+    for key in "abac":  # b was asked for before a
+        ask(key)
+    assert made == ["a", "b", "c"]
+    assert [ask(key) for key in "acb"] == ["a 1", "c 1", "b 1"]
+    assert made == ["a", "b", "c", "b"]
+    assert ask("c", stamp=2) == "c 2"
+    readings.close()
+
+
+def test_a_report_that_is_being_made_is_not_forgotten() -> None:
+    readings, go = Readings(most=1), threading.Event()
+    first = readings.start("a", 1, lambda: go.wait(10))
+    second = readings.start("b", 1, lambda: "b")
+    assert readings.start("a", 1, lambda: False) is first
+    go.set()
+    assert (first.result(10), second.result(10)) == (True, "b")
+    readings.close()
 
 
 def test_nothing_is_written_into_the_folder(client: Client, folder: Path) -> None:

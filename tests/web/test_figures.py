@@ -11,7 +11,7 @@ from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
 from gta_bench.records.units import Usage
 from gta_bench.reports.workflow_summary import WorkflowSummary
-from gta_bench.web.figures import CAUSE_COLORS, write_figures
+from gta_bench.web.figures import CAUSE_COLORS, list_figures, write_figures
 from gta_bench.web.first_screen import find_headlines
 from gta_bench.web.material import AtomicRun, JudgedRun
 from tests.builders import manifest
@@ -49,6 +49,26 @@ def test_every_figure_has_its_numbers_beside_it(runs: list[AtomicRun], tmp_path:
     (gap,) = found["differences"]
     assert gap["difference"] == "gold - $silent$" and float(gap["low"]) > 0
     assert "$silent$" in (tmp_path / "figures" / "intervals-end-to-end.svg").read_text()
+
+
+def test_a_row_counts_the_tasks_of_its_own_metric(
+    atomic_tasks: Mapping[str, AtomicTask],
+) -> None:
+    """Rows of AnsAcc had the number of all units beside them; 57 tasks have no answer."""
+    spent = {"usage": Usage(cost_usd=0.02)}
+    paid = [one.model_copy(update=spent) for one in gold(atomic_tasks)]
+    few = dict(list(atomic_tasks.items())[:100])
+    answered = str(sum(task.answer is not None for task in few.values()))
+    several = [material(paid, "end-to-end", "gold"), material(silent(few), "end-to-end", "few")]
+    found = {
+        one.name: [dict(zip(one.heading, map(str, row), strict=True)) for row in one.rows]
+        for one in list_figures(several)
+    }
+    one, two = found["intervals-end-to-end"]
+    assert (one["tasks"], one["of tasks"]) == ("172", "229")
+    assert (two["tasks"], two["of tasks"]) == (answered, "100")
+    assert [row["tasks"] for row in found["costs-end-to-end"]] == ["172"]
+    assert [row["tasks"] for row in found["differences-end-to-end"]] == [answered]
 
 
 def test_the_same_runs_give_the_same_bytes(runs: list[AtomicRun], tmp_path: Path) -> None:

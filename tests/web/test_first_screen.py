@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.datasets.digest import dataset_digest
+from gta_bench.datasets.pinned import RELEASED_DIGESTS
 from gta_bench.metrics.workflow_scores import score_workflow
 from gta_bench.records.atomic import AtomicTask
 from gta_bench.records.run import System
+from gta_bench.records.steps import AnswerStep
 from gta_bench.records.tape import TapeUse
 from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.web.first_screen import FirstScreen, find_headlines, view_first_screen
@@ -40,6 +45,7 @@ def judged(values: Mapping[str, Mapping[str, float | str]], name: str = "a") -> 
     return JudgedRun(WorkflowSummary(name, about, scores), units, {}, {}, lambda digest: b"")
 
 
+RELEASED = RELEASED_DIGESTS["atomic"]
 GOLD = System(model="none/none", agent="gold")
 RIGHT: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": 8}
 LOST: Mapping[str, float | str] = {"a1": 10, "a2": 9, "b": "timeout"}
@@ -67,12 +73,31 @@ def test_a_run_without_score_is_named_in_the_comparison() -> None:
     assert text.count(": no score yet") == 1
 
 
+def test_text_from_outside_hides_and_reorders_nothing() -> None:
+    """A model's name could turn the rest of its line around, and an answer could delete text."""
+    run = judged({"1": RIGHT}, "mine\u202e")
+    system = System(model="m\u2067odel\u200b", agent="toolcalling")
+    about = manifest(dataset="workflow", mode="workflow", tasks=("1",), system=system)
+    trace = (AnswerStep(content="Done.\x1b[2K\x00 \U000e0041 \u200d<b> 👩\u200d💻"),)
+    units = [one.model_copy(update={"trace": trace}) for one in run.units]
+    changed = replace(run, summary=run.summary._replace(manifest=about), units=units)
+    text = render_report([changed])
+    assert "m[U+2067]odel[U+200B]" in text and "mine[U+202E]" in text
+    assert "Done.[U+001B][2K[U+0000] [U+E0041] [U+200D]&lt;b&gt; 👩\u200d💻" in text
+    assert not [sign for sign in "\u202e\u2067\u200b\x1b\x00\U000e0041" if sign in text]
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"tasks": ("own-task",)}, "These tasks are not the released ones"),
         ({"edited_from": "0"}, "These tasks are not the released ones"),
+        ({"dataset_digest": "0" * 64}, "The dataset 000000000000 is not the released one"),
         ({"system": GOLD}, "The agent gold is scripted and asks no model"),
+        (
+            {"system": System(model="mockllm/m", agent="react")},
+            "The model mockllm/m is scripted",
+        ),
         (
             {"tape": TapeUse(mode="replay", origin="reference")},
             "The tool replies come from the reference",
@@ -86,16 +111,21 @@ def test_published_systems_are_left_out_where_they_are_not_comparable(
 ) -> None:
     few = dict(list(atomic_tasks.items())[:4])
     run = material(gold(few), "end-to-end")
-    about = manifest(**{"mode": "end-to-end", "tasks": tuple(few), **changes})
+    facts = {"mode": "end-to-end", "tasks": tuple(few), "dataset_digest": RELEASED, **changes}
+    about = manifest(**facts)
     found = screen(replace(run, summary=run.summary._replace(manifest=about)))
     assert found.neighbors is None
     assert found.no_neighbors == f"{reason}, so no published result is comparable."
 
 
+def test_the_released_digest_is_that_of_the_released_data(data_dir: Path) -> None:
+    assert dataset_digest(load_atomic(data_dir / "gta_atomic")) == RELEASED
+
+
 def test_intervals_are_compared_with_published_ones_only_on_all_tasks(atomic_tasks: Tasks) -> None:
     def note(tasks: Tasks) -> str:
         run = material(gold(tasks, "step"), "step")
-        about = manifest(mode="step", tasks=tuple(tasks))
+        about = manifest(mode="step", tasks=tuple(tasks), dataset_digest=RELEASED)
         found = screen(replace(run, summary=run.summary._replace(manifest=about))).neighbors
         assert found is not None
         return found.note
@@ -103,3 +133,12 @@ def test_intervals_are_compared_with_published_ones_only_on_all_tasks(atomic_tas
     assert "overlaps" in note(atomic_tasks)
     few = note(dict(list(atomic_tasks.items())[:4]))
     assert few.startswith("Not all 229 tasks have a score here") and "overlaps" not in few
+
+
+def test_causes_come_before_published_systems_where_panels_are_stacked(atomic_tasks: Tasks) -> None:
+    """On phones, panels are in the order of the page."""
+    run = material(gold(atomic_tasks, "step"), "step")
+    about = manifest(mode="step", tasks=tuple(atomic_tasks), dataset_digest=RELEASED)
+    text = render_report([replace(run, summary=run.summary._replace(manifest=about))])
+    first, beside = (text.index(title) for title in ("What became of", "Next to published systems"))
+    assert text.index('<div class="hero">') < first < beside < text.index("What to do next")

@@ -130,6 +130,14 @@ def test_names_of_systems_cannot_bring_html(tmp_path: Path) -> None:
     assert HOSTILE in read(tmp_path, "harnesses.html")
 
 
+def test_hidden_characters_are_shown(tmp_path: Path) -> None:
+    """Entries with them are refused when they are read; pages show them in any case."""
+    build_site([own(system="left\u202eright", source="\x00")], tmp_path)
+    for file in tmp_path.glob("*.html"):
+        assert "\u202e" not in file.read_text(encoding="utf-8")
+    assert "left[U+202E]right" in read(tmp_path, "index.html")
+
+
 def test_a_board_of_one_system_stands_alone(tmp_path: Path) -> None:
     build_site([own()], tmp_path)
     assert not (tmp_path / "workflow.html").exists()

@@ -240,11 +240,13 @@ def _find_taken(entry: Entry, known: Sequence[Entry]) -> Iterator[BundleFinding]
 
 
 def _read_accepted(board: Path) -> Iterator[Entry]:
-    """Yield the entries of a board's folder; its bundles were checked when they were accepted."""
-    for file in list_submissions([board]):
-        if not is_bundle(file):
-            yield from read_entries([file])
-            continue
+    yield from read_entries(one for one in list_submissions([board]) if not is_bundle(one))
+    yield from read_accepted_bundles(board)
+
+
+def read_accepted_bundles(board: Path) -> Iterator[Entry]:
+    """Yield the entries of a board's bundles, which were checked when they were accepted."""
+    for file in filter(is_bundle, list_submissions([board])):
         with TemporaryDirectory() as folder:
             try:
                 yield open_bundle(file, Path(folder)).entry
@@ -265,16 +267,17 @@ def read_submissions(
     paths: Sequence[Path], data: str | None, settings: Settings
 ) -> tuple[Entry, ...]:
     """Read entries and check bundles again; raise UsageError if one of them is rejected."""
-    found: list[Entry] = []
+    bundled: list[Entry] = []
+    stated: list[Entry] = []
     for file in list_submissions(paths):
         if not is_bundle(file):
-            stated = read_entries([file])
-            if any(entry.status == "published" for entry in stated):
+            own = read_entries([file])
+            if any(entry.status == "published" for entry in own):
                 raise UsageError(
                     f"{file} has an entry with the status 'published', which only the rows that "
                     "come with gta-bench have. Use 'self-reported'."
                 )
-            found += stated
+            stated += own
             continue
         with TemporaryDirectory() as folder:
             checked = _check(file, Path(folder), data, settings)
@@ -284,8 +287,8 @@ def read_submissions(
                 f"{file} is rejected ({first.check}: {first.message}), so no site was built. "
                 f"`gta leaderboard check {file}` lists all findings."
             )
-        found.append(checked.entry)
-    return raise_tiers(found)
+        bundled.append(checked.entry)
+    return raise_tiers(bundled, stated)
 
 
 def _check(file: Path, folder: Path, data: str | None, settings: Settings) -> Checked:

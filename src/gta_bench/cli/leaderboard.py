@@ -22,6 +22,7 @@ from gta_bench.leaderboard.entries import (
     check_entry,
     check_unique_ids,
     is_bundle,
+    raise_tiers,
     read_entries,
     read_published_entries,
 )
@@ -100,7 +101,8 @@ def check(
 
     FILES contain an entry or a list of entries, or are bundles of `gta leaderboard submit`. Without
     FILES, the published rows are checked. The scores of a bundle are computed again from its logs
-    and verdicts, with the dataset that --data names.
+    and verdicts, with the dataset that --data names. An entry of a tier above self-reported is
+    refused unless its bundle is among FILES or on the board.
     """
     bundles = [file for file in files if is_bundle(file)]
     others = [file for file in files if file not in bundles]
@@ -115,9 +117,15 @@ def check(
         submitted = tuple(one.entry for one in checked if one.entry is not None)
         if markdown is not None:
             _write_comment(markdown, bundles, checked)
-    entries = (*(read_entries(others) if files else read_published_entries()), *submitted)
+    stated = read_entries(others) if files else read_published_entries()
+    entries = (*stated, *submitted)
     if board is None:
-        check_unique_ids(entries)
+        check_unique_ids(raise_tiers(submitted, stated))
+    elif others:
+        require_packages("gta leaderboard check --board", "scipy", "cryptography", extra="report")
+        from gta_bench.cli.bundles import read_accepted_bundles
+
+        raise_tiers([*submitted, *read_accepted_bundles(board)], stated)
     findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])

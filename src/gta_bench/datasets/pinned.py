@@ -26,6 +26,11 @@ PINNED_FILES: Mapping[DatasetName, Mapping[str, str]] = {
     },
     "workflow": {},
 }
+# The digest of the whole released dataset with its images, as `dataset_digest` computes it; that of
+# GTA-Workflow is not known.
+RELEASED_DIGESTS: Final[Mapping[DatasetName, str]] = {
+    "atomic": "80fd51385af60a1c551eb768a86ae391a0c466c324fa508e13ddc13008cdb764",
+}
 MAIN_FILE: Mapping[DatasetName, str] = {"atomic": "dataset.json", "workflow": "end.json"}
 RECEIPT = "fetched.json"
 

@@ -172,7 +172,8 @@ def open_bundle(file: Path, folder: Path) -> OpenBundle:
     except ValidationError as exc:
         first = exc.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        raise Refused("archive", f"{exc.title} cannot be read: {field}: {first['msg']}") from exc
+        reason = first["msg"].removeprefix("Value error, ")
+        raise Refused("archive", f"{exc.title} cannot be read: {field}: {reason}") from exc
     return OpenBundle(entry, manifest, signature, _runs(folder))
 
 

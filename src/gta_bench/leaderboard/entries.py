@@ -5,6 +5,7 @@ derives each rule.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
@@ -46,19 +47,46 @@ def read_published_entries() -> tuple[Entry, ...]:
     )
 
 
-def read_entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
-    """Read files that each contain one entry or a list of entries."""
-    return tuple(entry for path in paths for entry in _read(path))
+def read_entries(paths: Iterable[Path], *, now: datetime | None = None) -> tuple[Entry, ...]:
+    """Read files that each contain one entry or a list of entries; `now` is the current time.
 
-
-def raise_tiers(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the entries without those of bundles that a verified entry of the same run replaces.
-
-    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier.
+    Raises UsageError for a file that is none, and for a release that is later than this month.
     """
-    verified = [one for one in entries if one.status in ("re-judged", "reproduced")]
+    found = []
+    for path in paths:
+        for entry in _read(path):
+            if problem := find_future(entry, now):
+                raise UsageError(
+                    f"{path}: entry {entry.id!r}: {problem}. Use the month of the run."
+                )
+            found.append(entry)
+    return tuple(found)
+
+
+def find_future(entry: Entry, now: datetime | None = None) -> str:
+    """Say that the month of an entry has not begun, in UTC; empty if it has."""
+    month = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m}"
+    if entry.release <= month:
+        return ""
+    return f"its release {entry.release} is in the future; this month is {month}"
+
+
+def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of bundles and of files; a verified entry replaces that of its bundle.
+
+    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier. Raises
+    UsageError if an entry states a higher tier without its bundle.
+    """
+    verified = [one for one in stated if one.status in ("re-judged", "reproduced")]
     replaced = [one.model_copy(update={"status": "self-reported"}) for one in verified]
-    return tuple(one for one in entries if one.run_digest is None or one not in replaced)
+    for one, lower in zip(verified, replaced, strict=True):
+        if lower not in bundled:
+            raise UsageError(
+                f"Entry {one.id!r} has the tier {one.status!r}, but there is no bundle with this "
+                "entry. Add the bundle that `gta leaderboard verify` repeated, or use the status "
+                "'self-reported'."
+            )
+    return (*(one for one in bundled if one not in replaced), *stated)
 
 
 def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -85,8 +113,9 @@ def _read(path: Path) -> tuple[Entry, ...]:
     except ValidationError as exc:
         first = exc.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the file"
+        reason = first["msg"].removeprefix("Value error, ")
         raise UsageError(
-            f"{path} is not a leaderboard entry: {field}: {first['msg']}. "
+            f"{path} is not a leaderboard entry: {field}: {reason}. "
             "The schema is docs/reference/schemas/Entry.schema.json."
         ) from exc
 

@@ -23,6 +23,7 @@ from gta_bench.records.judges import Floors
 from gta_bench.records.leaderboard import Board, Costs, Entry, Mark, MetricName, Score
 from gta_bench.records.run import OWN_TOOLS, RunManifest
 from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
+from gta_bench.records.visible import require_one_script, require_visible, show_hidden
 from gta_bench.records.workflow_scores import JudgeScores, WorkflowScores
 from gta_bench.reports.summary import (
     NAMELESS,
@@ -99,6 +100,7 @@ def build_entry(
     asked = None if chosen is None else chosen.judge
     attempts = [run.scores.attempts for run in runs if run.scores.attempts is not None]
     system = label.system or system_name(manifest)
+    _check_names(system, label.group, manifest.spec.system.model, asked or "")
     release = f"{manifest.created:%Y-%m}"
     slug = re.sub(r"[^a-z0-9.]+", "-", system.lower()).strip("-.")[:120] or "system"
     return Entry(
@@ -123,6 +125,16 @@ def build_entry(
         scores=scores,
         by_task=by_task,
     )
+
+
+def _check_names(*names: str) -> None:
+    for name in names:
+        try:
+            require_one_script(require_visible(name))
+        except ValueError as exc:
+            raise UsageError(
+                f"{show_hidden(name)!r} cannot be on a board: {exc}. Choose another name."
+            ) from exc
 
 
 def _problems(runs: Sequence[ScoredRun], board: Board) -> Iterator[str]:
@@ -314,4 +326,4 @@ def _notes(run: ScoredRun, judge: str | None) -> list[str]:
     if judged is not None:
         notes += [f"The judge's prompts have the digest {one[:16]}." for one in judged.prompts]
     notes += _other_names(run, judge)
-    return [one.rstrip(".") for one in notes[1:]]
+    return [" ".join(show_hidden(one).split()).rstrip(".") for one in notes[1:]]

@@ -1,6 +1,7 @@
 """Verify a submitted bundle by computing all of its claims again from its logs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +17,7 @@ from gta_bench.leaderboard.checks import (
     sample_problems,
     unit_findings,
 )
+from gta_bench.leaderboard.entries import find_future
 from gta_bench.leaderboard.submission import EntryLabel, ScoredRun, build_entry
 from gta_bench.metrics.run_scores import score_run
 from gta_bench.metrics.table import label as label_of
@@ -56,13 +58,25 @@ class Again(NamedTuple):
     units: Units
 
 
-def check_bundle(file: Path, folder: Path, *, load: LoadDataset, thresholds: Thresholds) -> Checked:
-    """Return everything that is wrong with a bundle, which is unpacked into an empty folder."""
+def check_bundle(
+    file: Path,
+    folder: Path,
+    *,
+    load: LoadDataset,
+    thresholds: Thresholds,
+    now: datetime | None = None,
+) -> Checked:
+    """Return everything that is wrong with a bundle, which is unpacked into an empty folder.
+
+    `now` is the current time.
+    """
     try:
         bundle = open_bundle(file, folder)
     except Refused as exc:
         return Checked(None, "", (_finding(exc.check, exc.message),))
     found = check_contents(bundle, load=load, thresholds=thresholds)
+    if problem := find_future(bundle.entry, now):
+        found = (_finding("entry", problem), *found)
     return Checked(bundle.entry, fingerprint(bundle.signature), found)
 
 

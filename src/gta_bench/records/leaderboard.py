@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from gta_bench.records.base import Record
 from gta_bench.records.files import Deliverable, Digest
 from gta_bench.records.run import DatasetName
+from gta_bench.records.visible import SystemName, VisibleText
 
 Board = Literal["atomic", "workflow", "workflow-30"]
 # How far someone other than the submitter repeated a row: checks show that a bundle is consistent,
@@ -97,30 +98,31 @@ class Entry(Record):
     published evaluator (`compat`). The digests are None for rows without a run. `costs` are those
     of all `attempts` at all units. `marks` list conditions that differ from other systems'.
     `by_task` has the primary metric of each task, 0 to 1, so that two systems can be compared on
-    the same tasks; None for published rows, of which only totals are known.
+    the same tasks; None for published rows, of which only totals are known. Texts must not contain
+    characters that cannot be seen, and a word of `system` must not mix scripts that look alike.
     """
 
     format: Literal[1] = 1
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/-]*$", max_length=200)]
     board: Board
     release: Annotated[str, Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
-    group: str = ""
-    system: Annotated[str, Field(min_length=1, max_length=200)]
-    model: str | None = None
-    harness: str | None = None
+    group: VisibleText = ""
+    system: Annotated[SystemName, Field(min_length=1, max_length=200)]
+    model: VisibleText | None = None
+    harness: VisibleText | None = None
     dataset_digest: str | None = None
     scoring: Literal["compat", "strict"]
     scoring_version: int | None = None
-    judge: str | None = None
+    judge: VisibleText | None = None
     costs: Costs = Costs()
     attempts: Annotated[int, Field(ge=0)] | None = None
     marks: tuple[Mark, ...] = ()
     run_digest: str | None = None
     status: Tier
-    source: str
-    notes: tuple[str, ...] = ()
+    source: VisibleText
+    notes: tuple[VisibleText, ...] = ()
     scores: Mapping[MetricName, Score]
-    by_task: Mapping[str, Share] | None = None
+    by_task: Mapping[VisibleText, Share] | None = None
 
 
 class EntryFinding(Record):

@@ -224,7 +224,7 @@ UPSTREAM_AGENT: Final = "react-upstream"
 
 
 def run_badges(manifest: RunManifest) -> tuple[str, ...]:
-    """Return why a run's score is not one of the whole dataset, or of a real model."""
+    """Return why a run's score is not one of the whole dataset, of a real model, or like others."""
     spec = manifest.spec
     chosen, released = len(spec.tasks), RELEASED_TASKS[spec.dataset]
     every = released if manifest.dataset_tasks is None else manifest.dataset_tasks
@@ -245,7 +245,22 @@ def run_badges(manifest: RunManifest) -> tuple[str, ...]:
         # The first manifests do not say whose prompts were used: they were ours.
         own = "published prompts" if spec.wording == "published" else "prompts in our own words"
         badges.append(own)
-    return tuple(badges)
+    return (*badges, *_condition_badges(manifest))
+
+
+def _condition_badges(manifest: RunManifest) -> Iterator[str]:
+    """Yield the conditions under which a run is not like others of the same system."""
+    spec = manifest.spec
+    if manifest.imported_from is not None:
+        yield "imported"
+    if spec.network == "open":
+        yield "open network"
+    if spec.controls:
+        yield f"under controls ({', '.join(spec.controls)})"
+    if spec.tape is not None and spec.tape.origin == "reference":
+        yield "tool replies from the reference"
+    if spec.system.images == "attached":
+        yield "images attached"
 
 
 def score_badges(scores: RunScores) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gta_bench.records.statistics import Interval
+from gta_bench.records.visible import show_hidden
 
 LONGEST = 160
 LONGEST_REMARK: Final = 1_000
@@ -48,7 +49,7 @@ def escape_markdown(text: str, most: int = LONGEST_REMARK) -> str:
     >>> escape_markdown("ask @me <now>")
     'ask @<!-- -->me \\\\<now\\\\>'
     """
-    shown = _MARKUP.sub(r"\\\1", line(text, most))
+    shown = _MARKUP.sub(r"\\\1", line(show_hidden(text), most))
     return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
 
 

@@ -58,6 +58,8 @@ ASSETS: Final = {
     "app.js": "text/javascript",
     "label.js": "text/javascript",
 }
+# Reports and comparisons in memory; a report of a long run has several MB.
+RESULTS_KEPT: Final = 8
 # A file of a run cannot do anything in the browser, whatever it contains.
 FILE_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; sandbox"}
 # The report is one file of ours with its style, and a script that its own policy names.
@@ -85,7 +87,7 @@ class ViewApp:
             Thresholds(settings.judge.leaf_threshold, settings.judge.root_threshold)
         )
         self.traces = TraceViewer(self.library.folder)
-        self._slow = Readings()
+        self._slow = Readings(most=RESULTS_KEPT)
         self._preparing = Readings()
         self._queues: dict[str, Future[LabelQueue]] = {}
         routes = [

@@ -30,7 +30,8 @@ from gta_bench.reports.estimates import (
     make_atomic_parts,
     make_judged_parts,
 )
-from gta_bench.reports.summary import RunSummary, is_foreign, judge_badges, run_badges, system_name
+from gta_bench.reports.summary import RunSummary, is_foreign, system_name
+from gta_bench.reports.workflow_summary import WorkflowSummary
 from gta_bench.runs.directory import (
     FAILURES,
     LOGS,
@@ -45,6 +46,7 @@ from gta_bench.runs.directory import (
 )
 from gta_bench.runs.status import RunStatus, find_newest_command, read_status
 from gta_bench.runs.store import LOCK
+from gta_bench.web.components import Badge, list_badges
 
 # How deep below the folder a run may be.
 DEPTH: Final = 4
@@ -72,7 +74,7 @@ class ScoreView:
     n: int
     n_units: int
     headline: RunHeadline | None
-    badges: tuple[str, ...]
+    badges: tuple[Badge, ...]
     causes: tuple[FailureCount, ...]
     tools: tuple[ToolUse, ...]
     judges: tuple[str, ...] = ()
@@ -156,7 +158,7 @@ def _view_scores(name: str, manifest: RunManifest, scores: RunScores) -> ScoreVi
         n=scores.n,
         n_units=scores.n_units,
         headline=RunHeadline(row.label, "", found[row.name]) if row.name in found else None,
-        badges=summary.badges,
+        badges=tuple(list_badges(summary.badges, n=scores.n, n_units=scores.n_units)),
         causes=count_failures(scores.failures),
         tools=scores.tools,
         cost_usd=scores.usage.cost_usd,
@@ -166,13 +168,16 @@ def _view_scores(name: str, manifest: RunManifest, scores: RunScores) -> ScoreVi
 
 def _view_judged(manifest: RunManifest, scores: WorkflowScores) -> ScoreView:
     spec, row = manifest.spec, table.primary("workflow")
-    badges = list(run_badges(manifest))
     headline, judge = None, next(iter(scores.judges), None)
+    texts = WorkflowSummary("", manifest, scores).badges(None if judge is None else judge.judge)
+    badges = list_badges(texts, n=scores.n, n_units=scores.n_units)
     if judge is not None:
         parts = {row.name: make_judged_parts(judge.tasks, scores)[row.name]}
         found = estimates(parts, spec.tasks, epochs=spec.epochs)
         headline = RunHeadline(row.label, judge.judge, found[row.name]) if found else None
-        badges += judge_badges(judge.judge)
+        given = judge.strict
+        missing = given.n_leaves - given.leaves
+        badges = list_badges(texts, n=given.n, n_units=given.n_units, missing=missing)
     costs = (scores.usage.cost_usd, *(one.usage.cost_usd for one in scores.judges))
     return ScoreView(
         n=scores.n,
@@ -209,9 +214,13 @@ def stamp_files(files: Iterable[Path]) -> Stamp:
 
 
 class Readings:
-    """Results of slow reading, one for each stamp of what is read, made by one thread."""
+    """Results of slow reading, one for each stamp of what is read, made by one thread.
 
-    def __init__(self) -> None:
+    At most `most` results are kept, those that were asked for last; all of them if it is None.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="gta-view")
         self._found: dict[object, tuple[object, Future[object]]] = {}
         self._lock = threading.Lock()
@@ -219,11 +228,20 @@ class Readings:
     def start(self, key: object, stamp: object, read: Callable[[], ResultT]) -> Future[ResultT]:
         """Return the reading of a key; it begins again if its stamp has changed."""
         with self._lock:
-            known = self._found.get(key)
+            known = self._found.pop(key, None)
             if known is None or known[0] != stamp:
                 future: Future[object] = self._worker.submit(read)
-                known = self._found[key] = stamp, future
+                known = stamp, future
+            self._found[key] = known  # the newest one is the last
+            self._drop()
         return known[1]  # type: ignore[return-value]
+
+    def _drop(self) -> None:
+        """Forget the oldest results; somebody waits for what is not done."""
+        if self._most is not None and len(self._found) > self._most:
+            done = [key for key, (_, future) in self._found.items() if future.done()]
+            for key in done[: len(self._found) - self._most]:
+                del self._found[key]
 
     def close(self) -> None:
         """Stop; what has not begun is not read."""

@@ -8,11 +8,11 @@ from gta_bench.errors import format_count
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import RunMode
 from gta_bench.reports.estimates import Estimate
+from gta_bench.reports.summary import run_badges
 from gta_bench.reports.tables import dollars
 from gta_bench.web.app_runs import RunEntry, ScoreView
 from gta_bench.web.components import (
     Badge,
-    BadgeKind,
     CauseCard,
     CauseCount,
     Figure,
@@ -20,6 +20,7 @@ from gta_bench.web.components import (
     PlotPoint,
     PlotRow,
     StackBar,
+    list_badges,
     plot_ticks,
     stack_counts,
 )
@@ -31,7 +32,6 @@ MODES: Final[dict[RunMode, str]] = {
     "end-to-end": "GTA-Atomic, end to end",
     "workflow": "GTA-Workflow",
 }
-_WEAK: Final = ("scripted", "similarity", "subset", "dataset of")
 
 
 class ProgressBar(NamedTuple):
@@ -204,12 +204,10 @@ def _badges(entry: RunEntry) -> list[Badge]:
         )
     elif _complete(entry.scored):
         found.append(Badge("done", "good"))
-    else:
-        found.append(Badge("not rankable", "none"))
-    for text in () if entry.scored is None else entry.scored.badges:
-        kind: BadgeKind = "" if text.startswith(_WEAK) else "warn"
-        found.append(Badge(text.partition(",")[0], kind))
-    return found
+    if entry.scored is not None:
+        return [*found, *entry.scored.badges]
+    texts = () if entry.manifest is None else run_badges(entry.manifest)
+    return [*found, *list_badges(texts, n=0, n_units=0)]
 
 
 def _complete(scored: ScoreView) -> bool:

@@ -4,7 +4,7 @@ Positions are in percent of a plot's width, so that templates compute nothing.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from gta_bench.errors import format_count
@@ -12,6 +12,13 @@ from gta_bench.records.failures import FailureCause
 
 # How much a badge limits a result; "" is neutral.
 BadgeKind = Literal["", "warn", "good", "bad", "none", "acc"]
+# Beginnings of badges that say nothing against a result.
+HARMLESS: Final = (
+    "similarity all-mpnet",
+    "published prompts",
+    "prompts in our own words",
+    "imported",
+)
 # Filled circle: this run, or a reproduced one. Hollow circle: published. Diamond: self-reported.
 PlotMark = Literal["own", "published", "reported"]
 # Ends of an axis; half of each is a short number.
@@ -23,6 +30,23 @@ class Badge(NamedTuple):
 
     text: str
     kind: BadgeKind = ""
+
+
+def list_badges(texts: Iterable[str], *, n: int, n_units: int, missing: int = 0) -> Iterator[Badge]:
+    """Yield everything that limits a result, in the report as in the app.
+
+    `texts` are those of the run's summary, `n` of `n_units` units have a score, and `missing`
+    leaves have none.
+
+    >>> [one.text for one in list_badges(["imported"], n=3, n_units=4, missing=1)]
+    ['not rankable: 3 of 4 scored', '1 leaf unscored', 'imported']
+    """
+    if n < n_units:
+        yield Badge(f"not rankable: {n:,} of {n_units:,} scored", "warn")
+    if missing:
+        yield Badge(f"{format_count(missing, 'leaf', 'leaves')} unscored", "none")
+    for text in texts:
+        yield Badge(text, "" if text.startswith(HARMLESS) else "warn")
 
 
 class Figure(NamedTuple):

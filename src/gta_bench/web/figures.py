@@ -80,12 +80,12 @@ def _intervals(runs: _NumberedRuns, headlines: Sequence[Sequence[Headline]]) -> 
     for (_, run), found in zip(runs, headlines, strict=True):
         for one in found:
             if (own := one.primary) is not None:
-                n = one.finding.n, one.finding.n_units
-                rows.append((_label(run, one), own.value, own.low, own.high, *n))
+                tasks = own.n, len(run.summary.manifest.spec.tasks)
+                rows.append((_label(run, one), own.value, own.low, own.high, *tasks))
     if not rows:
         return None
     metric = table.primary(run_mode(runs[0][1])).label
-    heading = ("run", metric, "low", "high", "n", "N")
+    heading = ("run", metric, "low", "high", "tasks", "of tasks")
     title = f"{metric} in %, with 95 % intervals over tasks"
     return PaperFigure("intervals", title, heading, tuple(rows), _draw_intervals, _height(rows))
 
@@ -130,11 +130,11 @@ def _costs(runs: _NumberedRuns, headlines: Sequence[Sequence[Headline]]) -> Pape
     for (_, run), found in zip(runs, headlines, strict=True):
         cost, own = per_task(run)[0], found[0].primary
         if cost is not None and own is not None:
-            rows.append((run.summary.name, cost, own.value, own.low, own.high))
+            rows.append((run.summary.name, cost, own.value, own.low, own.high, own.n))
     if not rows:
         return None
     metric = table.primary(run_mode(runs[0][1])).label
-    heading = ("run", "US$ a task", metric, "low", "high")
+    heading = ("run", "US$ a task", metric, "low", "high", "tasks")
     return PaperFigure("costs", f"{metric} in %, by cost", heading, tuple(rows), _draw_costs, 3.4)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, cast
 
+from gta_bench.datasets.pinned import RELEASED_DIGESTS
 from gta_bench.errors import format_count
 from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.leaderboard.tables import find_interval
@@ -25,7 +26,12 @@ from gta_bench.reports.findings import (
     state_comparison,
     state_finding,
 )
-from gta_bench.reports.summary import RELEASED_TASKS, SCRIPTED_AGENTS, system_name
+from gta_bench.reports.summary import (
+    RELEASED_TASKS,
+    SCRIPTED_AGENTS,
+    is_scripted,
+    system_name,
+)
 from gta_bench.reports.tables import dollars
 from gta_bench.web.boards import COLUMNS, TITLES
 from gta_bench.web.components import (
@@ -35,6 +41,7 @@ from gta_bench.web.components import (
     IntervalPlot,
     PlotPoint,
     StackBar,
+    list_badges,
     plot_intervals,
     stack_counts,
 )
@@ -43,8 +50,6 @@ from gta_bench.web.material import AtomicRun, JudgedRun, RunMaterial, run_mode
 CAUSES_SHOWN: Final = 3
 NEIGHBORS: Final = 6
 UNKNOWN: Final = "not recorded"
-# Beginnings of badges that say nothing against a result.
-HARMLESS: Final = ("similarity all-mpnet", "published prompts", "prompts in our own words")
 LinkUnit = Callable[[UnitKey], str]
 
 
@@ -137,7 +142,7 @@ def view_first_screen(number: int, run: RunMaterial, headlines: Sequence[Headlin
     mode, manifest = run_mode(run), run.summary.manifest
     one = first.primary
     row = table.primary(mode)
-    badges = tuple(list_badges(run, first))
+    badges = tuple(_list_own_badges(run, first))
     began = "imported" if manifest.imported_from else "run"
     by = f" · judged by {first.judge}" if first.judge else ""
     outcomes = first.finding.outcomes
@@ -190,31 +195,14 @@ def _span(one: Estimate) -> str:
     return f"{one.low:.1f} to {one.high:.1f}"
 
 
-def list_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
-    """Yield everything that limits the headline, as far as the records know it."""
-    manifest, finding = run.summary.manifest, headline.finding
-    if finding.n < finding.n_units:
-        yield Badge(f"not rankable: {finding.n} of {finding.n_units} scored", "warn")
-    if finding.missing:
-        yield Badge(f"{format_count(finding.missing, 'leaf', 'leaves')} unscored", "none")
-    own = (
+def _list_own_badges(run: RunMaterial, headline: Headline) -> Iterator[Badge]:
+    finding = headline.finding
+    texts = (
         run.summary.badges
         if isinstance(run, AtomicRun)
         else run.summary.badges(headline.judge or None)
     )
-    for text in own:
-        yield Badge(text, "" if text.startswith(HARMLESS) else "warn")
-    spec = manifest.spec
-    if manifest.imported_from is not None:
-        yield Badge("imported")
-    if spec.network == "open":
-        yield Badge("open network", "warn")
-    if spec.controls:
-        yield Badge(f"under controls ({', '.join(spec.controls)})", "warn")
-    if spec.tape is not None and spec.tape.origin == "reference":
-        yield Badge("tool replies from the reference", "warn")
-    if spec.system.images == "attached":
-        yield Badge("images attached", "warn")
+    return list_badges(texts, n=finding.n, n_units=finding.n_units, missing=finding.missing)
 
 
 def _list_figures(run: RunMaterial, headline: Headline) -> Iterator[Figure]:
@@ -330,7 +318,8 @@ def _view_neighbors(
 def _find_obstacle(run: RunMaterial) -> str:
     """Say why published results were measured differently; empty if nothing is known.
 
-    Released tasks are numbered, and there are not more of them.
+    Released tasks are numbered, there are not more of them, and their digest is compared if it is
+    known.
     """
     manifest = run.summary.manifest
     spec, released = manifest.spec, RELEASED_TASKS[manifest.spec.dataset]
@@ -338,8 +327,18 @@ def _find_obstacle(run: RunMaterial) -> str:
     numbered = all(task.isdecimal() for task in spec.tasks)
     if size > released or not numbered or manifest.edited_from is not None:
         return "These tasks are not the released ones"
+    if manifest.dataset_digest != RELEASED_DIGESTS.get(spec.dataset, manifest.dataset_digest):
+        return f"The dataset {manifest.dataset_digest[:12]} is not the released one"
+    return _find_condition(run)
+
+
+def _find_condition(run: RunMaterial) -> str:
+    """Say what in a run on the released tasks is unlike published runs; empty if nothing is."""
+    spec = run.summary.manifest.spec
     if spec.system.agent in SCRIPTED_AGENTS:
         return f"The agent {spec.system.agent} is scripted and asks no model"
+    if is_scripted(spec.system.model):
+        return f"The model {spec.system.model} is scripted"
     if spec.tape is not None and spec.tape.origin == "reference":
         return "The tool replies come from the reference"
     if spec.controls:

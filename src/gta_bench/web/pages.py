@@ -1,6 +1,6 @@
 """HTML pages from the templates of this package, and the tables that they show.
 
-Everything that is filled in is escaped.
+Everything that is filled in is escaped, and hidden characters in it are shown.
 """
 
 from base64 import b64encode
@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gta_bench.errors import format_count
+from gta_bench.records.visible import show_hidden
 from gta_bench.reports.tables import Table, short
 from gta_bench.web.task_view import score_text
 
@@ -54,9 +55,15 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_finalize,
     )
     environment.filters.update(counted=format_count, score=score_text, short=short)
     return environment
+
+
+def _finalize(value: object) -> object:
+    """Show hidden characters of text; markup consists of parts that were filled in before."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else show_hidden(value)
 
 
 def render(template: str, **values: object) -> str:

@@ -11,6 +11,7 @@ from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.records.attempts import UnitKey
 from gta_bench.records.failures import Failure, FailureCause
 from gta_bench.records.scores import StrictStepCounts, UnitScore
+from gta_bench.records.visible import show_hidden
 from gta_bench.records.workflow_scores import TaskScore
 from gta_bench.reports.findings import PLURALS, Noun
 from gta_bench.web.components import CauseCount, TaskRow, describe_strip
@@ -203,7 +204,7 @@ def pack_rows(
             ]
         )
     return {
-        "tasks": [[task, *scan.about.get(task, ("", ""))] for task in tasks],
+        "tasks": [[*map(show_hidden, (task, *scan.about.get(task, ("", ""))))] for task in tasks],
         "causes": list(causes),
         "states": STATES,
         "rows": rows,
