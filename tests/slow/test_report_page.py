@@ -172,8 +172,8 @@ def test_ten_thousand_units_open_at_once_and_can_be_filtered(
     assert file.stat().st_size < 3_000_000
     seen: Any = browse(packages, FILTER, file.as_uri())
     assert seen["busy"] < 1.5
-    assert seen["all"] == [50, "10,076 of 10,076 tasks"]
-    assert seen["cause"] == ["5,038 of 10,076 tasks", "format"]
+    assert seen["all"] == [50, "10,076 of 10,076 rows"]
+    assert seen["cause"] == ["5,038 of 10,076 rows", "format"]
     assert seen["paged"][0] == 50 and seen["paged"][1].startswith("Page 2 of")
     assert seen["found"] and all(seen["found"])
 

@@ -136,7 +136,7 @@ def test_the_command_counts_by_tool_and_version_and_shows_what_changed(
     assert 'changed: task 0, Calculator(expression="13*7")' in changed.stderr
     assert "then: 92" in changed.stderr
     assert "99 · pydantic-monty" in changed.stdout
-    rows = json.loads(gta("tape", "diff", "tape", "--json").stdout)
+    rows = json.loads(gta("tape", "diff", "tape", "--json").stdout)["calls"]
     assert [(row["tool"], row["change"], row["now"]) for row in rows] == [
         ("Calculator", "changed", "91")
     ]

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import shlex
+import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import click
+from pydantic import JsonValue
 
 from gta_bench.cli.options import (
     FOLDER,
@@ -23,7 +25,12 @@ from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import AtomicDataset, Dataset
 from gta_bench.errors import UsageError, format_count
 from gta_bench.packages import require_packages
-from gta_bench.records.tool_servers import describe_drift, pin_servers
+from gta_bench.records.tool_servers import (
+    ServerPin,
+    ToolChange,
+    compare_servers,
+    pin_servers,
+)
 from gta_bench.redaction import find_text_secrets, protect
 from gta_bench.serving.choice import SERVER_PACKAGES
 from gta_bench.serving.tool_servers import choose_servers
@@ -106,61 +113,75 @@ def diff_command(tape: Path, tool: str | None, folder: str | None, as_json: bool
     tool servers are repeated in order; a tool with another schema or description is a change.
     """
     found, changes = asyncio.run(_find_drifts(tape, folder, tool))
-    if not found:
-        raise UsageError(f"{tape} has no call{f' of {tool}' if tool else ''}.")
+    if not found and not changes:
+        kind = f" of {tool}" if tool else ""
+        raise UsageError(f"{tape} has no call{kind}. Record some with `--tape-mode record`.")
+    tasks = {
+        one.tool: sorted({drift.task for drift in found if drift.tool == one.tool})
+        for one in changes
+    }
     if as_json:
-        write_json([{**drift._asdict()} for drift in found])
+        definitions: list[JsonValue] = [
+            {**one._asdict(), "tasks": [*tasks[one.tool]]} for one in changes
+        ]
+        write_json({"calls": [drift._asdict() for drift in found], "definitions": definitions})
     else:
         _write(found)
-    for change in changes:
-        say(f"definition: {change}")
+        for one in changes:
+            called = format_count(len(tasks[one.tool]), "task")
+            say(f"definition: {one.tool} {one.change}; called in {called}")
     unchanged = all(drift.change in ("equal", "unavailable") for drift in found)
     raise click.exceptions.Exit(0 if unchanged and not changes else 1)
 
 
 async def _find_drifts(
     tape: Path, folder: str | None, tool: str | None
-) -> tuple[list[CallDrift], list[str]]:
+) -> tuple[list[CallDrift], list[ToolChange]]:
     """Return each repeated call, and how the definitions of tool servers' tools changed."""
     settings = command_settings()
     with closing(Tape.open(tape)) as opened:
         dataset = _load_dataset(opened, folder)
-        servers = _Servers(settings, opened)
+        servers = _Servers(settings)
+        pins = pin_servers(opened.specs.values())
+        chosen = {name: pin for name, pin in pins.items() if tool is None or tool in pin.tools}
+        changes = await servers.compare(chosen)
         async with use_equipment(settings) as equipment:
             toolbox = Toolbox(equipment)
             calls = repeat_calls(opened, toolbox, dataset, tool, servers.open)
-            return [drift async for drift in calls], servers.changes
+            found = [drift async for drift in calls]
+        return found, [one for one in changes if tool in (None, one.tool)]
 
 
 class _Servers:
-    """The tool servers of a tape as they are now."""
+    """Tool servers as they are now."""
 
-    def __init__(self, settings: Settings, tape: Tape) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._then = pin_servers(tape.specs.values())
-        self._changes: dict[str, None] = {}
 
-    @property
-    def changes(self) -> list[str]:
-        """How the tools of the servers that were started changed."""
-        return list(self._changes)
+    async def compare(self, then: Mapping[str, ServerPin]) -> list[ToolChange]:
+        """Return how the tools of these servers changed, whether a task called them or not."""
+        with tempfile.TemporaryDirectory(prefix="gta-tape-") as folder:
+            async with self.open(then, Workspace.create(Path(folder), {})) as live:
+                # A server without any tool is none of the live ones.
+                now = {name: ServerPin(tools={}) for name in then} | pin_servers(
+                    live.specs().values()
+                )
+        return list(compare_servers(then, now))
 
     @asynccontextmanager
     async def open(self, names: Collection[str], workspace: Workspace) -> AsyncIterator[ToolSource]:
         """Start or reach these servers for one task."""
-        require_packages("A tool server", *SERVER_PACKAGES, extra="serve")
-        from gta_bench.serving.server_tools import open_server
-
-        chosen = choose_servers(self._settings, names).tool_servers
         async with AsyncExitStack() as stack:
-            sources = [
-                await stack.enter_async_context(open_server(name, chosen[name], workspace))
-                for name in names
-            ]
-            live = JoinedTools(sources)
-            now = pin_servers(live.specs().values())
-            self._changes |= dict.fromkeys(describe_drift(self._then, now))
-            yield live
+            sources: list[ToolSource] = []
+            if names:
+                require_packages("A tool server", *SERVER_PACKAGES, extra="serve")
+                from gta_bench.serving.server_tools import open_server
+
+                chosen = choose_servers(self._settings, names).tool_servers
+                for name in names:
+                    opened = open_server(name, chosen[name], workspace)
+                    sources.append(await stack.enter_async_context(opened))
+            yield JoinedTools(sources)
 
 
 def _load_dataset(tape: Tape, folder: str | None) -> Dataset | None:
@@ -186,10 +207,13 @@ def _write(found: Sequence[CallDrift]) -> None:
     ]
     write_rows([heading, *rows])
     for drift in found:
-        if drift.change in ("changed", "failed"):
+        if drift.change in ("changed", "failed", "no input"):
             say(f"{drift.change}: task {drift.task}, {_shorten(drift.call)}")
             say(f"  then: {_shorten(drift.then)}")
             say(f"  now:  {_shorten(drift.now)}")
+    reasons = Counter(drift.now for drift in found if drift.change == "unavailable")
+    for reason, count in reasons.items():
+        say(f"unavailable: {format_count(count, 'call')}: {_shorten(reason)}")
 
 
 def _shorten(text: str) -> str:

@@ -1,6 +1,7 @@
 """The tools of tool servers as a run pins them, what changed since, and the state of servers."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -47,25 +48,36 @@ def pin_servers(specs: Iterable[ToolSpec]) -> dict[str, ServerPin]:
     return {server: ServerPin(tools=tools) for server, tools in sorted(found.items())}
 
 
+class ToolChange(NamedTuple):
+    """How the definition of a tool changed; the tool and the change are a sentence."""
+
+    tool: str
+    change: str
+
+
+def compare_servers(
+    then: Mapping[str, ServerPin], now: Mapping[str, ServerPin]
+) -> Iterator[ToolChange]:
+    """Yield how each tool changed, for the servers that both have."""
+    for server in sorted({*then} & {*now}):
+        yield from _compare_tools(then[server].tools, now[server].tools)
+
+
 def describe_drift(then: Mapping[str, ServerPin], now: Mapping[str, ServerPin]) -> list[str]:
     """Describe how each tool changed, for the servers that both have."""
-    return [
-        change
-        for server in sorted({*then} & {*now})
-        for change in _compare_tools(then[server].tools, now[server].tools)
-    ]
+    return [f"{one.tool} {one.change}" for one in compare_servers(then, now)]
 
 
-def _compare_tools(then: Mapping[str, ToolPin], now: Mapping[str, ToolPin]) -> Iterator[str]:
+def _compare_tools(then: Mapping[str, ToolPin], now: Mapping[str, ToolPin]) -> Iterator[ToolChange]:
     for name in sorted({*then, *now}):
         if name not in now:
-            yield f"{name} is gone"
+            yield ToolChange(name, "is gone")
         elif name not in then:
-            yield f"{name} is new"
+            yield ToolChange(name, "is new")
         elif then[name].interface != now[name].interface:
-            yield f"{name} has another schema"
+            yield ToolChange(name, "has another schema")
         elif then[name] != now[name]:
-            yield f"{name} has another description"
+            yield ToolChange(name, "has another description")
 
 
 class StateSnapshot(Record):

@@ -11,6 +11,7 @@ import queue
 import subprocess
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -135,6 +136,9 @@ class _Recorder:
         self._specs: dict[str, ToolSpec] = {}
         self._digest = ""
         self._redactor = current_redactor()
+        # A client starts its servers again for every session, and they begin anew.
+        self._unit = TapeUnit(SESSION, SESSION, tape.last_epoch() + 1)
+        self._numbers: Counter[str] = Counter()
         self.calls = 0
         self.unlisted: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
@@ -193,15 +197,16 @@ class _Recorder:
             self.unlisted.append((params, message))
             return
         arguments = params.get("arguments") or {}
-        unit = TapeUnit(SESSION, SESSION, 1)
-        call = tape_call(unit, name, arguments, self._specs[name], workspace, self._redactor)
+        call = tape_call(self._unit, name, arguments, self._specs[name], workspace, self._redactor)
         call = call.model_copy(update={"server": self._digest})
         reply = await record_reply(
             _Replied(message), workspace, name, arguments, tape=self._tape, redactor=self._redactor
         )
         for file in workspace.outputs().files:
             (workspace.root / file.path).unlink()
-        self._tape.keep(CallLine(call=call, number=self._tape.count(call) + 1, reply=reply))
+        self._numbers[key := call.model_dump_json()] += 1
+        epoch, number = self._unit.epoch, self._numbers[key]
+        self._tape.keep(CallLine(call=call, epoch=epoch, number=number, reply=reply))
         self.calls += 1
 
 

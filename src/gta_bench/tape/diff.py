@@ -1,6 +1,7 @@
 """Repeat the calls of a tape with today's tools, and report which replies changed."""
 
 import hashlib
+import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -9,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from gta_bench.confine.workspace import Workspace
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import ToolError, ToolServerFailure, ToolUnavailable
+from gta_bench.errors import RunError, ToolError, ToolServerFailure, ToolUnavailable
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tape import CallLine, DoneReply, ErrorReply, TapeCall
 from gta_bench.records.tools import FILE_TYPES
@@ -22,7 +23,9 @@ Change = Literal["equal", "changed", "failed", "unavailable", "no input"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 FAILED = "-"
 REDACTED = MARK.partition("{")[0]
-NO_KEY = "a key in the arguments was replaced when the call was recorded"
+# What was replaced counts, not where its name comes from.
+REDACTION = re.compile(rf"{re.escape(REDACTED)}[^\]]*\]")
+NO_KEY = "a key in the arguments was replaced when the call was recorded; later calls may miss it"
 # Starts the tool servers of these names for one workspace.
 OpenServers = Callable[[Collection[str], Workspace], AbstractAsyncContextManager[ToolSource]]
 
@@ -113,11 +116,7 @@ async def _repeat_unit(
     """Repeat a task's calls of tool servers, among what its other tools wrote when recorded."""
     inputs = _list_inputs(dataset, unit[0].call.task)
     workspace = Workspace.create(folder, inputs, follow_links=True)
-    names = {
-        served.server
-        for line in unit
-        if line.call.server and (served := tape.specs[line.call.tool].served) is not None
-    }
+    names = {find_server(tape, line.call.tool) for line in unit if line.call.server}
     async with open_servers(sorted(names), workspace) as live:
         for line in unit:
             if not line.call.server:
@@ -126,9 +125,35 @@ async def _repeat_unit(
                 continue
             then = _recorded_outcome(line)
             if REDACTED in canonical_json(dict(line.call.arguments)):
-                yield _make_drift(line, then, "no input", _Outcome(False, NO_KEY))
-                continue
-            yield _make_drift(line, then, *await _call(live, workspace, line, then))
+                yield _make_drift(line, then, "unavailable", _Outcome(False, NO_KEY))
+            elif missing := _find_missing(dataset, workspace, line.call):
+                yield _make_drift(line, then, "no input", _Outcome(False, missing))
+            else:
+                yield _make_drift(line, then, *await _call(live, workspace, line, then))
+
+
+def find_server(tape: Tape, tool: str) -> str:
+    """Return the tool server that a tool of a tape is of."""
+    spec = tape.specs.get(tool)
+    if spec is None or spec.served is None:
+        raise RunError(f"{tape.folder} has no definition of {tool}; record it again.")
+    return spec.served.server
+
+
+def _find_missing(dataset: Dataset | None, workspace: Workspace, call: TapeCall) -> str:
+    """Say which input of a task is not as it was when the call was recorded; empty if none."""
+    if dataset is not None and call.task not in dataset.tasks:
+        return f"task {call.task} is not in {dataset.root}"
+    inputs = [(path, digest) for path, digest in call.files.items() if path.startswith("inputs/")]
+    other = [path for path, digest in inputs if _find_digest(workspace, path) != digest]
+    return f"no file here has the recorded content of {', '.join(other)}" if other else ""
+
+
+def _find_digest(workspace: Workspace, path: str) -> str:
+    try:
+        return hashlib.sha256(workspace.read(path)).hexdigest()
+    except ToolError:
+        return ""
 
 
 async def _repeat(
@@ -167,8 +192,12 @@ async def _call(
         now = now._replace(text=current_redactor().text(now.text))
     if then.ok != now.ok:
         return "failed", now
-    same = (then.text, then.digests) == (now.text, now.digests)
+    same = (_unname(then.text), then.digests) == (_unname(now.text), now.digests)
     return "equal" if same else "changed", now
+
+
+def _unname(text: str) -> str:
+    return REDACTION.sub("", text)
 
 
 def _recorded_outcome(line: CallLine) -> _Outcome:

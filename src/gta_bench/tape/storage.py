@@ -198,10 +198,6 @@ class Tape:
         state = StateLine.model_validate_json(self._data(max(found)[-1])).state
         return state.untouched() if calls is None else state
 
-    def count(self, call: TapeCall) -> int:
-        """Return how many equal calls of the same task are on the tape."""
-        return len(self._own.get(call_key(call), ()))
-
     def candidates(self, call: TapeCall, most: int) -> list[TapeCall]:
         """Return recorded calls of the same tool: those of the task, else those of any task."""
         entries = self._by_task.get((call.task, call.tool)) or self._by_tool.get(call.tool, [])
@@ -212,18 +208,26 @@ class Tape:
         firsts = (min(entries) for entries in self._own.values())
         return (self._line(entry) for entry in sorted(firsts, key=lambda entry: entry.start))
 
+    def last_epoch(self) -> int:
+        """Return the last epoch, or recorded session, that has a call; 0 without any call."""
+        return max((entry.epoch for same in self._own.values() for entry in same), default=0)
+
     def server_units(self) -> Iterator[list[CallLine]]:
-        """Iterate over the tasks with calls of tool servers: all calls of the first epoch."""
+        """Iterate over the tasks with calls of tool servers: all calls of the first epoch.
+
+        Every session that was recorded outside of a run is a unit of its own.
+        """
         entries: dict[tuple[str, str], list[_Entry]] = {}
         for same in self._own.values():
             call = self._line(same[0]).call
             entries.setdefault((call.dataset, call.task), []).extend(same)
-        for found in entries.values():
-            first = min(entry.epoch for entry in found)
+        for (dataset, _), found in entries.items():
+            epochs = sorted({entry.epoch for entry in found})
             ordered = sorted(found, key=lambda entry: entry.start)
-            lines = [self._line(entry) for entry in ordered if entry.epoch == first]
-            if any(line.call.server for line in lines):
-                yield lines
+            for epoch in epochs if dataset == SESSION else epochs[:1]:
+                lines = [self._line(entry) for entry in ordered if entry.epoch == epoch]
+                if any(line.call.server for line in lines):
+                    yield lines
 
     def _line(self, entry: _Entry) -> CallLine:
         return CallLine.model_validate_json(self._data(entry))

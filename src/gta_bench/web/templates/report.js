@@ -74,7 +74,7 @@ function start(list) {
       item.node.hidden = false;
       rows.append(item.node);
     }
-    form.querySelector("output").textContent = `${found.length.toLocaleString("en")} of ${items.length.toLocaleString("en")} tasks`;
+    form.querySelector("output").textContent = `${found.length.toLocaleString("en")} of ${items.length.toLocaleString("en")} rows`;
     pager.hidden = pages < 2;
     pager.querySelector("span").textContent = `Page ${page + 1} of ${pages}`;
     const [back, next] = pager.querySelectorAll("button");
