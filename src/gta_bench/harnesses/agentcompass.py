@@ -1,4 +1,4 @@
-"""Results of AgentCompass: what the plugin stored in the folder of each attempt, and its reader.
+"""Reader of AgentCompass's results: what the plugin stored in the folder of each attempt.
 
 An attempt's folder has `gta/attempt.json`, a `CompassAttempt`, and the deliverables in `gta/files`.
 Nothing else of AgentCompass's results is read, so their layout may change.
@@ -7,45 +7,12 @@ Nothing else of AgentCompass's results is read, so their layout may change.
 from collections.abc import Iterable
 from pathlib import Path
 
-from gta_bench.confine.files import read_bounded
-from gta_bench.confine.workspace import Quota
 from gta_bench.datasets.files import parse, read_json
 from gta_bench.errors import DatasetError
 from gta_bench.harnesses import collecting
 from gta_bench.harnesses.delivery import Delivery, Finished
 from gta_bench.records.finding import Finding
-from gta_bench.records.finished import CompassAttempt
-
-FOLDER = "gta"
-ATTEMPT = "attempt.json"
-FILES = "files"
-
-
-def write_attempt(folder: Path, attempt: CompassAttempt, workspace: Path) -> Path:
-    """Write an attempt and the files of its `outputs/` below a folder; returns their folder.
-
-    Links are not followed, and files beyond the quota are left out.
-    """
-    place = folder / FOLDER
-    listing = collecting.list_files(workspace, collecting.OUTPUTS)
-    left_out = [*attempt.left_out, *(tuple(one) for one in listing.left_out)]
-    for file in listing.files:
-        try:
-            with collecting.open_below(file.root, file.parts) as stream:
-                data = read_bounded(stream, Quota().file_bytes)
-        except OSError as exc:
-            left_out.append((file.name, collecting.explain_unread(exc)))
-            continue
-        if data is None:
-            left_out.append((file.name, collecting.TOO_LARGE))
-            continue
-        target = place / FILES / file.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    place.mkdir(parents=True, exist_ok=True)
-    written = attempt.model_copy(update={"left_out": tuple(left_out)})
-    (place / ATTEMPT).write_text(written.model_dump_json(indent=2), encoding="utf-8")
-    return place
+from gta_bench.records.finished import COMPASS_ATTEMPT, COMPASS_FILES, CompassAttempt
 
 
 def read_agentcompass(source: Path, tasks: Iterable[str], *, attempt: int = 1) -> Finished:
@@ -53,7 +20,7 @@ def read_agentcompass(source: Path, tasks: Iterable[str], *, attempt: int = 1) -
     root, known = source.resolve(strict=True), frozenset(tasks)
     deliveries: dict[str, Delivery] = {}
     findings: list[Finding] = []
-    for file in sorted(root.rglob(f"{FOLDER}/{ATTEMPT}")):
+    for file in sorted(root.rglob(f"{COMPASS_ATTEMPT}")):
         name = file.relative_to(root).as_posix()
         found = parse(CompassAttempt, read_json(file), file=name)
         if found.attempt != attempt:
@@ -70,7 +37,7 @@ def read_agentcompass(source: Path, tasks: Iterable[str], *, attempt: int = 1) -
             deliveries[found.task] = _deliver(file.parent, found)
     if not deliveries:
         raise DatasetError(
-            f"contains no `{FOLDER}/{ATTEMPT}` of attempt {attempt} of a task of the dataset. The "
+            f"contains no `{COMPASS_ATTEMPT}` of attempt {attempt} of a task of the dataset. The "
             "plugin writes them into AgentCompass's results; see docs/how-to/agentcompass.md.",
             file=str(source),
         )
@@ -78,7 +45,7 @@ def read_agentcompass(source: Path, tasks: Iterable[str], *, attempt: int = 1) -
 
 
 def _deliver(folder: Path, found: CompassAttempt) -> Delivery:
-    listing = collecting.list_files(folder, FILES)
+    listing = collecting.list_files(folder, COMPASS_FILES)
     left_out = (collecting.LeftOut(*one) for one in found.left_out)
     return Delivery(
         trace=found.trace,

@@ -97,6 +97,11 @@ class Pack(_Part):
     tasks: list[PackTask] = Field(description="One entry per task.")
 
 
+# In the folder of an attempt of AgentCompass.
+COMPASS_ATTEMPT: Final = "gta/attempt.json"
+COMPASS_FILES: Final = "files"
+
+
 class CompassAttempt(Record):
     """`gta/attempt.json` in the folder of an attempt, which the AgentCompass plugin writes.
 
