@@ -1,7 +1,7 @@
 """GTA-Atomic and GTA-Workflow in AgentCompass; importing this package registers both.
 
-AgentCompass loads no packages by entry points, so `gta-agentcompass` is its command line after this
-import. Its command takes the recipe folder of this package as well: `--recipe-dir`.
+AgentCompass finds no benchmarks of other packages by itself, so `gta-agentcompass` is its command
+line after this import. In Python, import this package before `agentcompass.launch`.
 """
 
 from gta_bench_agentcompass.benchmarks import GTAAtomic, GTAWorkflow

@@ -124,7 +124,7 @@ class _GTABenchmark(BaseBenchmark):
             category=task.category,
             ground_truth=None,
             input=TaskInput(prompt=attempt.prompt, workspace=str(attempt.workspace.root)),
-            output=TaskOutput(answer="the answer to the user, as your last message"),
+            output=TaskOutput(answer="the answer to the user"),
         )
 
     async def evaluate(
@@ -238,7 +238,7 @@ async def _store(attempt: Attempt, result: RunResult, req: RunRequest) -> Path:
     context = runtime_context.get()
     assert context is not None
     steps: list[PredictedStep] = [*attempt.work.trace]
-    answer = clean_text(str(result.final_answer or ""))
+    answer = clean_text(str(result.final_answer or "")).strip()
     if result.status != TaskStatus.COMPLETED:
         reason = "; ".join(issue.message for issue in result.issues) or str(result.status.value)
         steps.append(MalformedStep(content=answer[-SHOWN:], reason=clean_text(reason)))
