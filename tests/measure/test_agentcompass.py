@@ -282,12 +282,12 @@ def test_atomic_scores_are_those_of_gta_score(
 
 @pytest.fixture
 def tool_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """`gta tools serve` with the calculator; its address."""
+    """`gta tools serve`; its address."""
     monkeypatch.setenv("GTA_TOOLS_TOKEN", "token-of-a-test-0123456789-0123456789")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = ["--port", str(port), "--token-env", "GTA_TOOLS_TOKEN", "--tool", "Calculator"]
+    options = ["--port", str(port), "--token-env", "GTA_TOOLS_TOKEN"]
     command = [sys.executable, "-m", "gta_bench", "tools", "serve", *options]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         try:
@@ -316,7 +316,9 @@ def test_workflow_scores_are_those_of_the_same_files_by_another_road(
     ]
     script: dict[str, list[Call | Shell | str]] = {}
     for task, work in zip(tasks, chosen, strict=True):
-        steps: list[Call | Shell | str] = [Call("Calculator", {"expression": "6*7"})]
+        calculator = Call("Calculator", {"expression": "6*7"})
+        reader = Call("ReadCSV", {"csv_file": task.attachments[0].path})
+        steps: list[Call | Shell | str] = [reader if "ReadCSV" in task.tools else calculator]
         finished = tmp_path / "finished" / task.id
         (finished / "files").mkdir(parents=True)
         (finished / "final.txt").write_text("Done.", encoding="utf-8")
@@ -332,7 +334,7 @@ def test_workflow_scores_are_those_of_the_same_files_by_another_road(
     parameters = {
         "data": str(forged),
         "server": tool_server,
-        "gta": f"{sys.executable} -m gta_bench",
+        "gta": f"env PYTHONPATH={REPOSITORY / 'src'} {sys.executable} -m gta_bench",
     }
     for harness in HARNESSES:
         with scripted_server(script) as url:
@@ -347,7 +349,8 @@ def test_workflow_scores_are_those_of_the_same_files_by_another_road(
         assert none < wrong < 10, ran.scores
         for unit in read_units(log_folder(out), tuple(ids.split(",")), 1, WorkflowUnit).units:
             assert unit.answer == "Done."
-            assert [(one.tool, one.status) for one in unit.calls] == [("Calculator", "done")]
+            (called,) = (one for one in script[unit.task.request] if isinstance(one, Call))
+            assert [(one.tool, one.status) for one in unit.calls] == [(called.tool, "done")]
         print(harness, ran.scores, ran.score)
 
 

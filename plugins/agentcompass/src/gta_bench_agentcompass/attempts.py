@@ -19,7 +19,7 @@ from gta_bench.agents.contract import files_text
 from gta_bench.confine.files import read_bounded
 from gta_bench.confine.workspace import Quota, Workspace
 from gta_bench.datasets.model import Dataset
-from gta_bench.errors import UsageError
+from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.harnesses import collecting
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
@@ -78,6 +78,12 @@ class Attempt:
             if source is not None:
                 own = list_own_tools(dataset, task)
                 offered = list_offered_tools(own, source.specs())
+                missing = own.keys() - {spec.name for spec in offered}
+                if missing:
+                    raise EnvironmentProblem(
+                        f"Task {task.id} offers tools that are not on the tape or the server: "
+                        f"{', '.join(sorted(missing))}. Serve them with `gta tools serve`."
+                    )
                 attempt.tools = RecordedTools(source, offered, attempt.work)
                 await attempt._serve(attempt.tools)
         except BaseException:
