@@ -32,7 +32,10 @@ from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest
 from gta_bench.runs.logs import read_units
 from gta_bench.tape.reference import write_reference_tape
+from tests.chat_server import chat_server
 from tests.conftest import REPOSITORY
+from tests.judging.builders import honest
+from tests.judging.stored import settings_file
 from tests.needs import require_programs
 from tests.serving import running
 from tests.slow.conftest import CODEX
@@ -356,3 +359,24 @@ def test_workflow_scores_are_those_of_the_same_files_by_another_road(
 
 def read_scores(run: Path) -> WorkflowScores:
     return WorkflowScores.model_validate_json(gta("score", run, "--json"))
+
+
+def test_a_judge_scores_what_a_harness_wrote_without_our_tools(
+    loopback: None, workflow_dir: Path, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = next(iter(load_workflow(workflow_dir).tasks.values()))
+    monkeypatch.setenv("GTA_TEST_KEY_A", "none")
+    write = Shell("echo '# Report' > outputs/report.md; test ! -e .mcp.json")
+    with chat_server(honest) as judge, scripted_server({task.request: [write, "Done."]}) as url:
+        config = settings_file(tmp_path, judge.url)
+        command = f"env PYTHONPATH={REPOSITORY / 'src'} {sys.executable} -m gta_bench"
+        parameters = {
+            "data": str(workflow_dir),
+            "judge": "local",
+            "gta": f"{command} --config {config}",
+            "sample_ids": [task.id],
+        }
+        ran = run_compass("gta_workflow", "mini_swe_agent", parameters, url, tmp_path, path)
+    assert ran.scores == {task.id: 8.0}
+    (stored,) = ran.folder.rglob("attempt.json")
+    assert (stored.parent / "files" / "report.md").read_text(encoding="utf-8") == "# Report\n"
