@@ -125,7 +125,7 @@ def pack_command(
 def agentcompass_command(
     source: Path, attempt: int, name: DatasetName, out: Path, folder: str | None, **options: Any
 ) -> None:
-    """Import a run of AgentCompass that used the plugin of gta-bench.
+    """Import a run of AgentCompass with our plugin.
 
     SOURCE is the folder of the run, with `details/` in it. The plugin stored the tool calls, the
     answer and the deliverables of each attempt there.
