@@ -146,7 +146,12 @@ def write_events(step: Call | Shell | str, number: int) -> str:
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
     }
-    whole = {"id": "r", "object": "response", "status": "completed", "model": "scripted"}
+    whole: dict[str, Any] = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "model": "scripted",
+    }
     whole |= {"output": [item], "usage": usage}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": whole | {"status": "in_progress", "output": []}},
@@ -270,12 +275,13 @@ def test_atomic_scores_are_those_of_gta_score(
         units = read_units(log_folder(out), tuple(ids), 1, AtomicUnit).units
         traces.append([unit.trace for unit in units])
         for unit in units:
-            steps = [one for one in unit.trace or () if one.step in ("call", "answer")]
-            made = [
-                Call(one.name, one.arguments) if isinstance(one, CallStep) else one.content
-                for one in steps
-                if isinstance(one, CallStep | AnswerStep)
-            ]
+            made: list[Call | str] = []
+            for step in unit.trace or ():
+                if isinstance(step, CallStep):
+                    assert isinstance(step.arguments, dict)
+                    made.append(Call(step.name, step.arguments))
+                elif isinstance(step, AnswerStep):
+                    made.append(step.content)
             assert made == script[unit.task.request]
         refused = [one for one in units[4].trace or () if isinstance(one, CallStep)]
         assert refused
