@@ -1,4 +1,4 @@
-"""`gta import folder|pack|opencompass` as a user meets them."""
+"""`gta import folder|pack|agentcompass|opencompass` as a user meets them."""
 
 import json
 from pathlib import Path
@@ -191,3 +191,67 @@ def test_links_among_stored_attachments_are_not_followed() -> None:
     (unit,) = read_units(log_folder(Path("run")), ("0",), 1, WorkflowUnit).units
     assert [file.path for file in unit.deliverables] == ["outputs/real.txt"]
     assert read_manifest(Path("run")).spec.system.harness == "lagent"
+
+
+def put_attempt(folder: str, task: str, **changes: Any) -> None:
+    """What the plugin of AgentCompass stores of an attempt."""
+    calls = [{"tool": "OCR", "status": "done", "seconds": 0.5, "backend": "b 1"}]
+    trace = [
+        {"step": "call", "name": "OCR", "arguments": {"image": "inputs/image_1.jpg"}},
+        {"step": "reply", "parts": [{"type": "text", "content": "beer 7"}]},
+        {"step": "answer", "content": "It is 7."},
+    ]
+    attempt = {"task": task, "trace": trace, "calls": calls, "meta": {"model": "m"}, **changes}
+    put(f"{folder}/gta/attempt.json", json.dumps(attempt))
+
+
+def test_attempts_of_agentcompass_become_a_run() -> None:
+    meta = {"model": "m", "harness": "codex", "seconds": 3.5}
+    left = [["link", "is a link, and links are not followed"]]
+    put_attempt("details/normal/0--a/attempt-1", "0", meta=meta, left_out=left)
+    put("details/normal/0--a/attempt-1/gta/files/a/report.md", "# Report")
+    put("details/normal/0--a/attempt-1/artifacts/other.txt")
+    put_attempt("details/normal/0--a/attempt-2", "0", attempt=2, meta=meta)
+    put_attempt("details/error/9--b/attempt-1", "9", meta=meta)
+    result = gta("import", "agentcompass", "results", "--out", "run")
+    assert result.exit_code == 0, result.output
+    assert "1 of 3 tasks imported into run." in result.output
+    assert "task 9, details/error/9--b/attempt-1/gta/attempt.json: is not a task" in result.output
+    assert "is a link, and links are not followed" in result.output
+    system = read_manifest(Path("run")).spec.system
+    assert (system.model, system.harness) == ("m", "codex")
+    unit = read_units(log_folder(Path("run")), ("0", "1", "2"), 1, WorkflowUnit).units[0]
+    assert unit.answer == "It is 7."
+    assert [file.path for file in unit.deliverables] == ["outputs/a/report.md"]
+    assert [call.tool for call in unit.calls] == ["OCR"]
+    assert unit.usage.seconds == 3.5
+    result = gta("import", "agentcompass", "results", "--attempt", "2", "--out", "second")
+    assert result.exit_code == 0, result.output
+    unit = read_units(log_folder(Path("second")), ("0",), 1, WorkflowUnit).units[0]
+    assert unit.deliverables == ()
+
+
+def test_attempts_of_agentcompass_in_atomic_are_scored() -> None:
+    put_attempt("details/normal/1--a/attempt-1", "1")
+    options = ("--dataset", "atomic", "--tasks", "1", "--out", "run")
+    assert gta("import", "agentcompass", "results", *options).exit_code == 0
+    (unit,) = read_units(log_folder(Path("run")), ("1",), 1, AtomicUnit).units
+    assert [step.step for step in unit.trace or ()] == ["call", "reply", "answer"]
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [
+        ((), "contains no `gta/attempt.json` of attempt 1"),
+        (("one/attempt-1", "two/attempt-1"), "import one run at a time"),
+    ],
+)
+def test_a_folder_that_is_no_run_of_the_plugin_is_refused(
+    folders: tuple[str, ...], said: str
+) -> None:
+    put("details/normal/0--a/task.json", "{}")
+    for folder in folders:
+        put_attempt(folder, "0")
+    result = gta("import", "agentcompass", "results", "--out", "run")
+    assert isinstance(result.exception, DatasetError)
+    assert said in str(result.exception)

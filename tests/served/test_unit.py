@@ -10,9 +10,8 @@ import httpx2
 import pytest
 from pydantic import JsonValue
 
-from gta_bench.agents.calling import TaskWork
+from gta_bench.agents.calling import RecordedTools, TaskWork
 from gta_bench.confine.workspace import Workspace
-from gta_bench.harnesses.contract import RecordedTools
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import ReplyPart
 from gta_bench.records.tools import ToolSpec

@@ -197,6 +197,37 @@ async def call_tool(
     return called.result
 
 
+class RecordedTools:
+    """The tools that a harness is offered, each call recorded as a step.
+
+    `broken` is the exception that kept a tool from replying, such as a lost server. Whatever the
+    harness does after that, the attempt has no result. It counts as an attempt, because a harness
+    can damage its own folders.
+    """
+
+    def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: TaskWork) -> None:
+        self.work = work
+        self.broken: Exception | None = None
+        self._source = source
+        self._offered = tuple(offered)
+
+    def specs(self) -> dict[str, ToolSpec]:
+        """Return the tools on offer."""
+        return {spec.name: spec for spec in self._offered}
+
+    async def call(
+        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
+    ) -> ToolResult:
+        """Call a tool; a wrong call is rejected with the same message that agents get."""
+        step = read_call(name, dict(arguments), self._offered)
+        try:
+            return await call_tool(self.work, step, self._source, workspace)
+        except Exception as exc:
+            if not isinstance(exc, ToolError | ToolUnavailable):
+                self.broken = self.broken or exc
+            raise
+
+
 def _record_failure(tool: str, problem: ToolError | ToolUnavailable, seconds: float) -> CallRecord:
     nearest = problem.nearest if isinstance(problem, NotOnTape) else None
     return CallRecord(

@@ -24,6 +24,7 @@ from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.selection import select_tasks
 from gta_bench.datasets.upstream import dummy_notes, read_predictions, read_workflow_predictions
 from gta_bench.errors import UsageError, format_count
+from gta_bench.harnesses.agentcompass import read_agentcompass
 from gta_bench.harnesses.collecting import FoundFile, keep_files
 from gta_bench.harnesses.delivery import Finished, store_task_inputs, write_finished
 from gta_bench.harnesses.finished import read_folder, read_pack
@@ -110,6 +111,28 @@ def pack_command(
     """
     dataset = load_dataset(name, folder)
     _import_finished(source, out, dataset, read_pack(source, dataset.tasks, root=root), options)
+
+
+@import_group.command("agentcompass")
+@click.argument("source", type=FOLDER)
+@click.option(
+    "--attempt",
+    type=click.IntRange(1),
+    default=1,
+    help="Which attempt of each task to import.",
+)
+@_import_options("workflow")
+def agentcompass_command(
+    source: Path, attempt: int, name: DatasetName, out: Path, folder: str | None, **options: Any
+) -> None:
+    """Import a run of AgentCompass with our plugin.
+
+    SOURCE is the folder of the run, with `details/` in it. The plugin stored the tool calls, the
+    answer and the deliverables of each attempt there.
+    """
+    dataset = load_dataset(name, folder)
+    finished = read_agentcompass(source, dataset.tasks, attempt=attempt)
+    _import_finished(source, out, dataset, finished, options)
 
 
 def _import_finished(

@@ -7,27 +7,23 @@ result; `tasks/attempts.py` decides which of them count, and limits them.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
-from pydantic import JsonValue
 
-from gta_bench.agents.calling import TaskWork, call_tool, read_call
+from gta_bench.agents.calling import RecordedTools
 from gta_bench.agents.contract import files_text
 from gta_bench.agents.provider import LastFault, is_template_error
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, RunError, ToolError, ToolUnavailable, find_status
+from gta_bench.errors import EnvironmentProblem, RunError, find_status
 from gta_bench.harnesses.prompts import render
 from gta_bench.records.atomic import AtomicTask
-from gta_bench.records.calls import ToolResult
 from gta_bench.records.steps import Trace
-from gta_bench.records.tools import ToolSpec
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.tools.source import ToolSource
 
 logger = logging.getLogger(__name__)
 
@@ -36,37 +32,6 @@ LATER = (408, 429)
 SECONDS = 60.0
 REQUEST = "Reply with the word: ready"
 FAILED = "The harness's model failed"
-
-
-class RecordedTools:
-    """The tools that a harness is offered, each call recorded as a step.
-
-    `broken` is the exception that kept a tool from replying, such as a lost server. Whatever the
-    harness does after that, the attempt has no result. It counts as an attempt, because a harness
-    can damage its own folders.
-    """
-
-    def __init__(self, source: ToolSource, offered: Sequence[ToolSpec], work: TaskWork) -> None:
-        self.work = work
-        self.broken: Exception | None = None
-        self._source = source
-        self._offered = tuple(offered)
-
-    def specs(self) -> dict[str, ToolSpec]:
-        """Return the tools on offer."""
-        return {spec.name: spec for spec in self._offered}
-
-    async def call(
-        self, workspace: Workspace, name: str, arguments: Mapping[str, JsonValue]
-    ) -> ToolResult:
-        """Call a tool; a wrong call is rejected with the same message that agents get."""
-        step = read_call(name, dict(arguments), self._offered)
-        try:
-            return await call_tool(self.work, step, self._source, workspace)
-        except Exception as exc:
-            if not isinstance(exc, ToolError | ToolUnavailable):
-                self.broken = self.broken or exc
-            raise
 
 
 @dataclass(frozen=True, slots=True)

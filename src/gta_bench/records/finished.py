@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from gta_bench.records.base import Record
+from gta_bench.records.calls import CallRecord
+from gta_bench.records.steps import Trace
 
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -93,3 +95,24 @@ class Pack(_Part):
         description="Where the pack comes from; an object's `backend` and `model` name the system.",
     )
     tasks: list[PackTask] = Field(description="One entry per task.")
+
+
+# In the folder of an attempt of AgentCompass.
+COMPASS_ATTEMPT: Final = "gta/attempt.json"
+COMPASS_FILES: Final = "files"
+
+
+class CompassAttempt(Record):
+    """`gta/attempt.json` in the folder of an attempt, which the AgentCompass plugin writes.
+
+    The deliverables are in `files/` beside it. `left_out` has the other files that the harness left
+    in `outputs/`, with the reasons.
+    """
+
+    schema_version: Literal[1] = 1
+    task: str
+    attempt: int = Field(default=1, ge=1)
+    trace: Trace = ()
+    calls: tuple[CallRecord, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    meta: ResultMeta = ResultMeta()

@@ -233,6 +233,18 @@ async def serve_unit(
 
     Clients need the token; they can call the tools in that workspace only.
     """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        path.chmod(0o666)  # the harness may be another user; nobody else has access to the folder
+        async with serve_unit_on(listening, source, workspace, token):
+            yield
+
+
+@asynccontextmanager
+async def serve_unit_on(
+    listening: socket.socket, source: ToolSource, workspace: Workspace, token: str
+) -> AsyncIterator[None]:
+    """Serve one unit's tools at `/mcp` on a socket that is bound; see `serve_unit`."""
     limits, tokens = ServerLimits(connections=CONNECTIONS), RunTokens([token])
     run = tokens.run(token)
     assert run is not None
@@ -245,15 +257,13 @@ async def serve_unit(
             yield
 
     app = Starlette(routes=[Route("/mcp", face.over_http(limits.body_bytes))], lifespan=lifespan)
-    gate = Gate(cast(App, app), tokens=tokens, spaces=Spaces(path.parent, limits), limits=limits)
+    spaces = Spaces(workspace.root, limits)
+    gate = Gate(cast(App, app), tokens=tokens, spaces=spaces, limits=limits)
     server = make_server(gate, limits, guest=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(str(path))
-        path.chmod(0o666)  # the harness may be another user; nobody else has access to the folder
-        listening.listen()  # now, so that a client that comes before the server starts can wait
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            yield
-        finally:
-            server.should_exit = True
-            await serving
+    listening.listen()  # now, so that a client that comes before the server starts can wait
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving

@@ -10,12 +10,12 @@ from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageAssistant, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from gta_bench.agents.calling import TaskWork, clean_text
+from gta_bench.agents.calling import RecordedTools, TaskWork, clean_text
 from gta_bench.agents.models import NO_MODEL
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import EnvironmentProblem, ToolServerFailure, WorkFailed
 from gta_bench.harnesses.collecting import OUTPUTS, keep_files, list_files
-from gta_bench.harnesses.contract import Assignment, RecordedTools
+from gta_bench.harnesses.contract import Assignment
 from gta_bench.harnesses.in_process import work_in_process, work_in_steps
 from gta_bench.harnesses.work import CELL, work_in_cell
 from gta_bench.records.dialogue import UserTurn

@@ -1,0 +1,138 @@
+"""The plugin's classes against AgentCompass's published interface, with real tools over MCP."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gta_bench.cli import app
+from gta_bench.datasets.atomic import load_atomic
+from gta_bench.errors import UsageError
+from gta_bench.records.finished import CompassAttempt
+from gta_bench.tape.reference import write_reference_tape
+from tests.builders import write_atomic
+from tests.conftest import REPOSITORY
+from tests.plugins.published_compass import (
+    RunResult,
+    RuntimeContext,
+    TaskStatus,
+    forget,
+    modules,
+    runtime_context,
+)
+from tests.tape.datasets import CALCULATOR, multiplication
+
+SOURCES = REPOSITORY / "plugins" / "agentcompass" / "src"
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name, module in modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.syspath_prepend(str(SOURCES))
+    forget()
+    yield import_module("gta_bench_agentcompass")
+    forget()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    tasks = {str(left - 2): multiplication(left) for left in range(2, 5)}
+    return write_atomic(tmp_path / "data", tasks, [CALCULATOR])
+
+
+def request(data: Path, environment: str = "host_process", **parameters: Any) -> Any:
+    return SimpleNamespace(
+        benchmark=SimpleNamespace(params={"data": str(data), **parameters}),
+        environment=SimpleNamespace(id=environment),
+        harness=SimpleNamespace(id="shell"),
+        model=SimpleNamespace(id="m"),
+    )
+
+
+async def call(workspace: str, *arguments: str) -> tuple[int | None, str]:
+    """`.gta/tools.py` as a harness starts it."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", ".gta/tools.py", *arguments),
+        cwd=workspace,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+@pytest.mark.usefixtures("loopback")
+def test_a_shell_calls_the_tools_and_the_attempt_is_graded_and_imported(
+    plugin: Any, data: Path, tmp_path: Path
+) -> None:
+    write_reference_tape(load_atomic(data), tmp_path / "tape")
+    benchmark, req = plugin.GTAAtomic(), request(data, tape=str(tmp_path / "tape"))
+    tasks = benchmark.load_tasks(req)
+    assert [task.task_id for task in tasks] == ["0", "1", "2"]
+    assert tasks[0].ground_truth is None
+
+    async def work() -> RunResult:
+        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
+        prepared = await benchmark.prepare_task(tasks[0], None, req, None)
+        assert tasks[0].question in prepared.input.prompt
+        folder = prepared.input.workspace
+        assert "Calculator" in (await call(folder))[1]
+        arguments = json.dumps({"expression": "2*7"})
+        assert await call(folder, "Calculator", arguments) == (0, "14\n")
+        assert (await call(folder, "Calculator", "{}"))[0] == 1
+        Path(folder, "outputs", "note.txt").write_text("14", encoding="utf-8")
+        Path(folder, "outputs", "link").symlink_to("/etc/passwd")
+        result = RunResult("0", TaskStatus.COMPLETED, "It is 14.")
+        graded: RunResult = await benchmark.evaluate(tasks[0], prepared, result, req, None)
+        assert not Path(folder).exists()
+        return graded
+
+    graded = asyncio.run(work())
+    assert graded.metrics == {"score": 1.0, "tool_calls": 2, "tool_call_errors": 1}
+    (stored,) = tmp_path.rglob("gta/attempt.json")
+    attempt = CompassAttempt.model_validate_json(stored.read_text(encoding="utf-8"))
+    assert [step.step for step in attempt.trace] == ["call", "reply", "call", "answer"]
+    assert [name for name, _ in attempt.left_out] == ["link"]
+    assert [file.name for file in (stored.parent / "files").iterdir()] == ["note.txt"]
+    command = ["import", "agentcompass", str(tmp_path / "results"), "--dataset", "atomic"]
+    command += ["--data", str(data), "--tasks", "0", "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+
+
+def test_a_harness_that_failed_is_graded_by_what_it_left(
+    plugin: Any, data: Path, tmp_path: Path
+) -> None:
+    benchmark, req = plugin.GTAAtomic(), request(data)
+    task = benchmark.load_tasks(req)[0]
+
+    async def work() -> RunResult:
+        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
+        prepared = await benchmark.prepare_task(task, None, req, None)
+        assert not Path(prepared.input.workspace, ".mcp.json").exists()
+        issue = SimpleNamespace(message="timed out")
+        result = RunResult("0", TaskStatus.RUN_ERROR, "It is 14.", [issue])
+        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
+        return graded
+
+    assert asyncio.run(work()).metrics["score"] == 0
+    (stored,) = tmp_path.rglob("gta/attempt.json")
+    assert "timed out" in stored.read_text(encoding="utf-8")
+
+
+def test_wrong_parameters_and_other_environments_are_refused(plugin: Any, data: Path) -> None:
+    benchmark = plugin.GTAAtomic()
+    with pytest.raises(UsageError, match="`data` must be the folder"):
+        benchmark.load_tasks(request(data / "missing"))
+    with pytest.raises(UsageError, match="remove one of them"):
+        benchmark.load_tasks(request(data, tape="a", server="b"))
+    req = request(data, environment="docker")
+    task = benchmark.load_tasks(req)[0]
+    with pytest.raises(UsageError, match="not in 'docker'"):
+        asyncio.run(benchmark.prepare_task(task, None, req, None))
