@@ -78,7 +78,7 @@ def test_a_run_with_feedback_is_one_command_from_the_first_call_to_the_page(
     page = gta(tmp_path, "report", "run/rounds/2", "--html", "page.html")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert text.count("data:image/jpeg") == 4
+    assert text.count("data:image/webp") == 4
     assert "round 2, after feedback of openai-api/local/judge (score)" in text
 
 

@@ -149,6 +149,8 @@ def view_live(entry: RunEntry) -> LiveRun:
 def view_bar(progress: RunProgress) -> ProgressBar:
     """Return the parts of a progress bar.
 
+    >>> from datetime import UTC, datetime
+    >>> from gta_bench.records.progress import RunProgress
     >>> now = datetime(2026, 11, 18, tzinfo=UTC)
     >>> view_bar(RunProgress(units=8, done=4, failed=2, running=1, started=now, updated=now))[:3]
     (50.0, 75.0, 87.5)
@@ -177,7 +179,10 @@ def live_figures(progress: RunProgress) -> list[Figure]:
         Figure("running", f"{progress.running:,}"),
         Figure("failed", f"{progress.failed:,}"),
         Figure(
-            "time left", "unknown" if left is None else f"about {_span(left)}", "", left is not None
+            "time left",
+            "unknown" if left is None else f"about {format_span(left)}",
+            "",
+            left is not None,
         ),
         Figure("cost so far", dollars(cost) if known else "unknown", more, known),
     ]
@@ -285,14 +290,15 @@ def _cost(scored: ScoreView | None) -> str:
 def _duration(seconds: float | None) -> str:
     if seconds is None:
         return "time unknown"
-    return f"{seconds:.1f} s" if seconds < 100 else _span(timedelta(seconds=seconds))
+    return f"{seconds:.1f} s" if seconds < 100 else format_span(timedelta(seconds=seconds))
 
 
-def _span(time: timedelta) -> str:
+def format_span(time: timedelta) -> str:
     """Return a duration with two units at most.
 
-    >>> _span(timedelta(seconds=42)), _span(timedelta(minutes=75)), _span(timedelta(hours=50))
-    ('42 s', '1 h 15 min', '50 h')
+    >>> from datetime import timedelta
+    >>> [format_span(timedelta(minutes=minutes)) for minutes in (0.7, 75, 3000)]
+    ['42 s', '1 h 15 min', '50 h']
     """
     seconds = round(time.total_seconds())
     if seconds < 100:
