@@ -198,6 +198,10 @@ class Tape:
         state = StateLine.model_validate_json(self._data(max(found)[-1])).state
         return state.untouched() if calls is None else state
 
+    def count(self, call: TapeCall) -> int:
+        """Return how many equal calls of the same task are on the tape."""
+        return len(self._own.get(call_key(call), ()))
+
     def candidates(self, call: TapeCall, most: int) -> list[TapeCall]:
         """Return recorded calls of the same tool: those of the task, else those of any task."""
         entries = self._by_task.get((call.task, call.tool)) or self._by_tool.get(call.tool, [])
