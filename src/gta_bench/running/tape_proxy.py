@@ -136,7 +136,7 @@ class _Recorder:
         self._specs: dict[str, ToolSpec] = {}
         self._digest = ""
         self._redactor = current_redactor()
-        # A client starts its servers again for every session, and they begin anew.
+        # A client starts its servers again for every session, and a new one has no state.
         self._unit = TapeUnit(SESSION, SESSION, tape.last_epoch() + 1)
         self._numbers: Counter[str] = Counter()
         self.calls = 0
