@@ -3,9 +3,7 @@
 The real package is met in tests/measure/test_opencompass.py.
 """
 
-import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 
@@ -61,18 +59,3 @@ MODULES: dict[str, dict[str, Any]] = {
     "opencompass.utils": {},
     "opencompass.utils.prompt": {"PromptList": list},
 }
-
-
-def modules() -> dict[str, ModuleType]:
-    """The modules by name."""
-    made = {}
-    for name, content in MODULES.items():
-        made[name] = ModuleType(name)
-        vars(made[name]).update(content)
-    return made
-
-
-def forget() -> None:
-    """The plugin as if it had never been imported."""
-    for name in [name for name in sys.modules if name.startswith("gta_bench_opencompass")]:
-        del sys.modules[name]

@@ -3,13 +3,11 @@
 The real package is met in tests/measure/test_agentcompass.py.
 """
 
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 
@@ -128,18 +126,3 @@ MODULES: dict[str, dict[str, Any]] = {
     "agentcompass.runtime.results": {},
     "agentcompass.runtime.results.layout": {"RunLayout": RunLayout},
 }
-
-
-def modules() -> dict[str, ModuleType]:
-    """The modules by name."""
-    made = {}
-    for name, content in MODULES.items():
-        made[name] = ModuleType(name)
-        vars(made[name]).update(content)
-    return made
-
-
-def forget() -> None:
-    """The plugin as if it had never been imported."""
-    for name in [name for name in sys.modules if name.startswith("gta_bench_agentcompass")]:
-        del sys.modules[name]

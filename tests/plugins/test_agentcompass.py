@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,28 +17,21 @@ from gta_bench.errors import UsageError
 from gta_bench.records.finished import CompassAttempt
 from gta_bench.tape.reference import write_reference_tape
 from tests.builders import write_atomic
-from tests.conftest import REPOSITORY
 from tests.plugins.published_compass import (
+    MODULES,
     RunResult,
     RuntimeContext,
     TaskStatus,
-    forget,
-    modules,
     runtime_context,
 )
+from tests.plugins.stand_ins import imported
 from tests.tape.datasets import CALCULATOR, multiplication
-
-SOURCES = REPOSITORY / "plugins" / "agentcompass" / "src"
 
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name, module in modules().items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.syspath_prepend(str(SOURCES))
-    forget()
-    yield import_module("gta_bench_agentcompass")
-    forget()
+    with imported("agentcompass", MODULES, monkeypatch) as module:
+        yield module
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,23 +13,18 @@ from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.tape.reference import write_reference_tape
 from tests.builders import write_atomic
-from tests.conftest import REPOSITORY
 from tests.measure.test_opencompass import END, STEP, says
-from tests.plugins.published import forget, modules
+from tests.plugins.published import MODULES
+from tests.plugins.stand_ins import imported
 from tests.tape.datasets import CALCULATOR, multiplication
 
-SOURCES = REPOSITORY / "plugins" / "opencompass" / "src"
 ROLES = {"SYSTEM": "system", "HUMAN": "user", "BOT": "assistant"}
 
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name, module in modules().items():
-        monkeypatch.setitem(import_module("sys").modules, name, module)
-    monkeypatch.syspath_prepend(str(SOURCES))
-    forget()
-    yield import_module("gta_bench_opencompass")
-    forget()
+    with imported("opencompass", MODULES, monkeypatch) as module:
+        yield module
 
 
 @pytest.fixture
