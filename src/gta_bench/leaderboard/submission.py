@@ -75,22 +75,7 @@ def build_entry(
     board: Board = "atomic" if manifest.spec.dataset == "atomic" else "workflow"
     for problem in _problems(runs, board):
         raise UsageError(problem)
-    chosen = None
-    scores: dict[MetricName, Score] = {}
-    by_task: dict[str, float] = {}
-    for run in runs:
-        if isinstance(run.scores, WorkflowScores):
-            chosen = _judge(run, run.scores, judge)
-            thresholds = run.scores.leaf_threshold, run.scores.root_threshold
-            counts = count_judged(
-                chosen.tasks, leaf_threshold=thresholds[0], root_threshold=thresholds[1]
-            )
-            scores |= _board_scores(JUDGED, counts)
-            scores |= _board_scores({TOOL_SR.name: TOOL_SR}, run.scores.tools)
-            by_task = _judged_tasks(chosen, run.scores)
-        else:
-            scores |= _atomic_scores(run.scores)
-            by_task |= _answered_tasks(run.scores)
+    scores, by_task, chosen = _collect_scores(runs, judge)
     headline = BOARDS[board].headline
     if headline not in scores:
         raise UsageError(
@@ -125,6 +110,29 @@ def build_entry(
         scores=scores,
         by_task=by_task,
     )
+
+
+def _collect_scores(
+    runs: Sequence[ScoredRun], judge: str | None
+) -> tuple[dict[MetricName, Score], dict[str, float], JudgeScores | None]:
+    """Return the scores of the board, the primary metric by task, and those of the judge."""
+    chosen: JudgeScores | None = None
+    scores: dict[MetricName, Score] = {}
+    by_task: dict[str, float] = {}
+    for run in runs:
+        if isinstance(run.scores, WorkflowScores):
+            chosen = _judge(run, run.scores, judge)
+            thresholds = run.scores.leaf_threshold, run.scores.root_threshold
+            counts = count_judged(
+                chosen.tasks, leaf_threshold=thresholds[0], root_threshold=thresholds[1]
+            )
+            scores |= _board_scores(JUDGED, counts)
+            scores |= _board_scores({TOOL_SR.name: TOOL_SR}, run.scores.tools)
+            by_task = _judged_tasks(chosen, run.scores)
+        else:
+            scores |= _atomic_scores(run.scores)
+            by_task |= _answered_tasks(run.scores)
+    return scores, by_task, chosen
 
 
 def _check_names(*names: str) -> None:
