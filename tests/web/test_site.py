@@ -7,7 +7,8 @@ import pytest
 from gta_bench.leaderboard.entries import read_published_entries
 from gta_bench.records.leaderboard import Costs, Entry, Score
 from gta_bench.web.site import build_site
-from gta_bench.web.site_views import p_text, points_text, span_text
+from gta_bench.web.site_compare import p_text, points_text
+from gta_bench.web.site_views import span_text
 
 DASH = "\N{EN DASH}"
 HOSTILE = '<script>alert("1")</script>&'

@@ -17,16 +17,14 @@ from gta_bench.leaderboard.tables import (
 from gta_bench.metrics.table import label, metric
 from gta_bench.records.leaderboard import Board, Entry
 from gta_bench.web.pages import read_asset, read_style, render
+from gta_bench.web.site_compare import compare_data, describe_pairs, view_pairs
 from gta_bench.web.site_views import (
     BoardPlot,
     anchor,
-    compare_data,
-    describe_pairs,
     name_pages,
     view_card,
     view_changes,
     view_numbers,
-    view_pairs,
     view_plot,
     view_systems,
     view_tiers,

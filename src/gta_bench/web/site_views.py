@@ -11,7 +11,6 @@ from gta_bench.leaderboard.tables import (
     BOARDS,
     NESTED,
     BoardTable,
-    EntryComparison,
     Row,
     ScoreCell,
     system_key,
@@ -151,15 +150,6 @@ class NumberTable(NamedTuple):
         return len(self.columns) + 2
 
 
-class PairRow(NamedTuple):
-    """Two systems of a table and the test of their difference, as text."""
-
-    first: str
-    second: str
-    cells: tuple[str, ...]
-    verdict: str
-
-
 class SystemEntry(NamedTuple):
     """A system in one table: its figures, neighbors, numbers and facts."""
 
@@ -214,7 +204,7 @@ def _plot(
     table: BoardTable, rows: Sequence[Row], pages: Mapping[str, str], current: str = ""
 ) -> BoardPlot:
     text, headline = BOARDS[table.board], label(BOARDS[table.board].headline)
-    plotted = _place(table, rows)
+    plotted = place_rows(table, rows)
     shown = {
         row.entry.id: BoardRow(
             row.entry,
@@ -242,7 +232,7 @@ def _plot(
     )
 
 
-def _place(table: BoardTable, rows: Sequence[Row]) -> IntervalPlot:
+def place_rows(table: BoardTable, rows: Sequence[Row]) -> IntervalPlot:
     """Place rows on the axis of their whole table."""
     points = []
     for row in table.rows:
@@ -407,7 +397,7 @@ def view_numbers(table: BoardTable, pages: Mapping[str, str]) -> NumberTable:
     rows = []
     for place, (number, members, row) in enumerate(placed, start=1):
         first = members[0].entry.id == row.entry.id
-        cells = {cell.name: cell for cell in _cells(row)}
+        cells = {cell.name: cell for cell in view_cells(row)}
         rows.append(
             NumberRow(
                 row.entry,
@@ -453,7 +443,7 @@ def _ranks(row: Row) -> str:
     return f"{rank.low} to {rank.high}" if rank.low < rank.high else f"{rank.low}"
 
 
-def _cells(row: Row) -> Iterator[NumberCell]:
+def view_cells(row: Row) -> Iterator[NumberCell]:
     for cell in row.cells:
         if cell is not None:
             yield _number(cell)
@@ -483,33 +473,6 @@ def _find_other(table: BoardTable, row: Row) -> Row:
     """Return the best system, or the second if this is the best."""
     rows = table.rows
     return rows[0] if row.entry.id != rows[0].entry.id or len(rows) == 1 else rows[1]
-
-
-def view_pairs(table: BoardTable) -> tuple[PairRow, ...]:
-    """Return the tests of all pairs that are shown."""
-    return tuple(
-        PairRow(
-            one.first.system,
-            one.second.system,
-            (
-                points_text(one.difference.estimate),
-                f"{points_text(one.difference.low)} to {points_text(one.difference.high)}",
-                p_text(one.p_value),
-                p_text(one.adjusted),
-                "paired" if one.paired else "unpaired",
-            ),
-            verdict_text(one),
-        )
-        for one in table.comparisons
-    )
-
-
-def describe_pairs(table: BoardTable) -> str:
-    """Say how many pairs of which systems are shown."""
-    text = format_count(len(table.comparisons), "pair")
-    if len(table.compared) < len(table.ranked):
-        text += f" of the first {len(table.compared)} among {len(table.ranked)} systems"
-    return text
 
 
 def view_systems(tables: Sequence[BoardTable], pages: Mapping[str, str]) -> tuple[SystemView, ...]:
@@ -606,71 +569,8 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield from ((name, value) for name, value in facts.items() if value)
 
 
-def compare_data(tables: Sequence[BoardTable]) -> dict[str, object]:
-    """Return the data with which site.js compares two rows."""
-    return {
-        "entries": [
-            _entry_data(row, place, plot.ticks)
-            for table in tables
-            for plot in [_place(table, table.compared)]
-            for row, place in zip(table.compared, plot.rows, strict=True)
-        ],
-        "pairs": {
-            f"{one.first.id} {one.second.id}": _sentence(table, one)
-            for table in tables
-            for one in table.comparisons
-        },
-    }
-
-
-def _entry_data(row: Row, place: PlotRow, ticks: Sequence[PlotTick]) -> dict[str, object]:
-    entry, first = row.entry, label(row.headline.metric)
-    # The score that orders the board comes first.
-    cells = sorted(_cells(row), key=lambda cell: cell.name != first)
-    scores = [["Tier", ", ".join([entry.status, *entry.marks]), ""]]
-    scores += [[one.name, one.text, one.small] for one in cells]
-    if entry.attempts is not None:
-        scores.append(["Attempts", str(entry.attempts), ""])
-    return {
-        "ticks": [tick.label for tick in ticks],
-        "id": entry.id,
-        "system": entry.system,
-        "place": [place.at, place.low, place.high, place.point.text, place.point.small],
-        "scores": scores,
-        "findings": [finding.message for finding in row.findings],
-        "tier": entry.status,
-    }
-
-
-def _sentence(table: BoardTable, one: EntryComparison) -> str:
-    """Return the verdict and the test; site.js puts the names of the systems before it."""
-    headline, found = label(BOARDS[table.board].headline), one.difference
-    gap, low, high = map(points_text, (found.estimate, found.low, found.high))
-    kind = "paired on the same tasks" if one.paired else "unpaired: results by task are missing"
-    return (
-        f"{verdict_text(one)}. {headline} differs by {gap} points, 95 % interval {low} to {high}; "
-        f"p {p_text(one.p_value)}, corrected for {format_count(table.pairs, 'comparison')} "
-        f"{p_text(one.adjusted)}; {kind}."
-    )
-
-
 def span_text(interval: Interval | None) -> str:
     """Return an interval in percent, such as `9.4 to 21.4`, or nothing if there is none."""
     if interval is None:
         return ""
     return f"{100 * interval.low:.1f} to {100 * interval.high:.1f}"
-
-
-def points_text(value: float) -> str:
-    """Return percentage points with a sign."""
-    return f"{100 * value:+.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def p_text(value: float) -> str:
-    """Return a p-value with three decimals."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def verdict_text(comparison: EntryComparison) -> str:
-    """Say whether a difference is significant."""
-    return "told apart" if comparison.adjusted < 0.05 else "cannot be told apart"
