@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gta_bench.errors import ToolError
+from gta_bench.tools.backends import workers
 from gta_bench.tools.backends.workers import Worker, Workers, get_workers, serve
 
 # A worker program of its own: the protocol without the models.
@@ -27,6 +28,12 @@ def job(data, options):
         raise RuntimeError("a bug")
     if what == "crash":
         os.kill(os.getpid(), 11)
+    if what == "end slowly":
+        os.closerange(3, 20)
+        time.sleep(1.5)
+        os._exit(3)
+    if what == "babble":
+        os.write(3, b"no JSON" + b"\\n")
     if what == "sleep":
         time.sleep(60)
     if what == "print":
@@ -79,7 +86,8 @@ def test_a_refusal_is_a_tool_error_and_the_process_stays(worker: Worker) -> None
 
 
 @pytest.mark.parametrize(
-    ("what", "said"), [("fail", "code 1: RuntimeError: a bug"), ("crash", "code -11")]
+    ("what", "said"),
+    [("fail", "code 1: RuntimeError: a bug"), ("crash", "code -11"), ("end slowly", "code 3")],
 )
 def test_a_crash_is_a_tool_error_and_the_next_job_works(
     worker: Worker, what: str, said: str
@@ -87,6 +95,16 @@ def test_a_crash_is_a_tool_error_and_the_next_job_works(
     before = do(worker)
     with pytest.raises(ToolError, match=f"The process for 'odd' ended with {said}"):
         do(worker, what)
+    assert do(worker) != before
+
+
+def test_a_reply_that_cannot_be_read_is_a_tool_error_and_the_next_job_works(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "ENDING_SECONDS", 0.5)
+    before = do(worker)
+    with pytest.raises(ToolError, match="The process for 'odd' sent a reply that cannot be read"):
+        do(worker, "babble")
     assert do(worker) != before
 
 

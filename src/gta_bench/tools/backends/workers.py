@@ -10,7 +10,6 @@ it.
 
 import asyncio
 import atexit
-import contextlib
 import json
 import os
 import queue
@@ -30,6 +29,7 @@ from gta_bench.errors import ToolError
 
 PROGRAM = "gta_bench.tools.backends.workers"
 SECONDS = 120.0
+ENDING_SECONDS = 30.0  # a process whose output ended may need long to end on a busy machine
 MOST_WORKERS = 4
 NICENESS = 5  # lower priority than the event loop and the jailed programs, which must be quick
 JOBS: Mapping[str, str] = {
@@ -105,14 +105,15 @@ class Worker:
     def _describe_end(self) -> str:
         """Return how the process ended, with the last line that it wrote."""
         assert self._process is not None and self._errors is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=1)
-        code = self._process.poll()
+        try:
+            end = f"ended with code {self._process.wait(timeout=ENDING_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            end = "sent a reply that cannot be read"
         self._errors.seek(0)
         last = self._errors.read().decode("utf-8", errors="replace").strip().splitlines()[-1:]
         self.close()
         line = f": {last[0][:200]}" if last else ""
-        return f"ended with code {code}{line}"
+        return f"{end}{line}"
 
 
 def _exchange(
