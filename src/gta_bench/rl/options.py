@@ -1,6 +1,7 @@
 """Environments by plain options, which every RL framework can pass on."""
 
 import asyncio
+import itertools
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -111,14 +112,21 @@ class EpisodeMaker:
         self._lock = asyncio.Lock()
         self._opened: tuple[Sources, Rewards] | None = None
 
+    @property
+    def endless(self) -> bool:
+        """Whether there is no last task."""
+        return not isinstance(self._dataset, AtomicDataset | WorkflowDataset)
+
     def list_choices(self, count: int | None = None, first: int = 0) -> Iterator[EpisodeChoice]:
-        """Yield `count` seeds from `first` on; without a count, every task of a dataset."""
-        if count is not None:
-            yield from (EpisodeChoice(seed=first + number) for number in range(count))
-        elif isinstance(self._dataset, AtomicDataset | WorkflowDataset):
+        """Yield `count` seeds from `first` on.
+
+        Without a count, yield every task of a dataset, or seeds without end for families.
+        """
+        if count is None and isinstance(self._dataset, AtomicDataset | WorkflowDataset):
             yield from (EpisodeChoice(task=name) for name in self._dataset.tasks)
         else:
-            raise UsageError("Families have no last task: set a count of episodes.")
+            seeds = itertools.count(first) if count is None else range(first, first + count)
+            yield from (EpisodeChoice(seed=seed) for seed in seeds)
 
     async def make(self) -> Environment:
         """Return a new environment, for one episode at a time."""

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from gta_bench.errors import GtaError
+from gta_bench.errors import GtaError, UsageError
 from gta_bench.rl.chat import ChatEpisode, ChatStart
 from gta_bench.rl.options import EpisodeChoice, EpisodeMaker, read_options
 
@@ -60,6 +60,8 @@ def main() -> None:
     given = parser.parse_args()
     try:
         maker = EpisodeMaker(read_options(given.options))
+        if given.count is None and maker.endless:
+            raise UsageError("Families have no last task: set --count.")
         written = asyncio.run(_write(maker, given.count, given.first, given.out))
     except GtaError as exc:
         sys.exit(f"gta-nemo-gym-rows: {exc}")
