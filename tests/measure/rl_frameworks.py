@@ -1,8 +1,8 @@
 """Episodes through one RL framework and bare, in turns; run by the Python that has the framework.
 
-`python rl_frameworks.py FRAMEWORK EPISODES FOLDER` plays so many episodes in each way and prints the
-figures as JSON. It imports nothing of the tests, because the framework's environment has only what
-the documentation installs.
+`python rl_frameworks.py FRAMEWORK EPISODES FOLDER` plays so many episodes in each way, and prints
+the figures as JSON. It imports nothing of the tests, because the framework's environment has only
+what the documentation installs.
 """
 
 import asyncio

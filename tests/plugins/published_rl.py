@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 A, B, C = TypeVar("A"), TypeVar("B"), TypeVar("C")
 
 
-# OpenEnv: openenv.core.env_server
+# What OpenEnv has in openenv.core.env_server:
 class Action(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
@@ -78,7 +78,7 @@ OPENENV: dict[str, dict[str, Any]] = {
 }
 
 
-# NeMo Gym: nemo_gym and resources_servers.gymnasium
+# What NeMo Gym has in nemo_gym and resources_servers.gymnasium:
 class BaseResourcesServerConfig(BaseModel):
     name: str = "gta_bench"
 
@@ -122,7 +122,7 @@ NEMO_GYM: dict[str, dict[str, Any]] = {
 }
 
 
-# verifiers: verifiers.v1
+# What verifiers has in verifiers.v1:
 class TaskData(BaseModel):
     model_config = ConfigDict(frozen=True)
 

@@ -208,7 +208,7 @@ def test_verifiers_hears_of_a_model_that_fails_and_of_another_taskset(
     harness = episodes.EpisodeHarness(HarnessConfig())
     other = asyncio.run(harness.launch(None, trace, None, "", "", {}, TaskData()))
     assert "gta-bench-episodes belongs" in other.stderr
-    with pytest.raises(ValueError, match="leave out --env.agent.harness.id"):
+    with pytest.raises(ValueError, match=r"leave out --env\.agent\.harness\.id"):
         asyncio.run(episodes.EpisodeTask(TaskData()).reward(Trace()))
     endless = episodes.EpisodeConfig(episodes=EpisodeOptions(families=("chart",)))
     assert episodes.EpisodeTaskset(endless).INFINITE

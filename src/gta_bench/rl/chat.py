@@ -119,7 +119,8 @@ class ChatEpisode:
         frameworks would count it as 0: drop it.
         """
         if not calls:
-            made = await self._environment.step(AnswerStep(content=remove_thinking(clean_text(text))))
+            answer = AnswerStep(content=remove_thinking(clean_text(text)))
+            made = await self._environment.step(answer)
             return ChatTurn((), _need_reward(made), made.terminated, made.truncated, made.info)
         results: list[str] = []
         total = 0.0

@@ -70,7 +70,7 @@ def read_options(given: str | Mapping[str, Any]) -> EpisodeOptions:
         parsed = json.loads(given) if isinstance(given, str) else dict(given)
     except ValueError as exc:
         raise UsageError(
-            f"The options are not JSON ({exc}). Write them as '{{\"families\": [\"chart\"]}}'."
+            f'The options are not JSON ({exc}). Write them as \'{{"families": ["chart"]}}\'.'
         ) from exc
     try:
         return EpisodeOptions.model_validate(parsed)

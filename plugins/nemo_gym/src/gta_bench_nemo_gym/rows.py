@@ -65,4 +65,4 @@ def main() -> None:
         written = asyncio.run(_write(maker, given.count, given.first, given.out))
     except GtaError as exc:
         sys.exit(f"gta-nemo-gym-rows: {exc}")
-    print(f"{written} rows in {given.out}")
+    sys.stdout.write(f"{written} rows in {given.out}\n")
