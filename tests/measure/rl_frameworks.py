@@ -89,7 +89,7 @@ class Table:
 TABLE = Table()
 Make = Callable[[], Awaitable[Environment]]
 # Plays the episode of a seed, with gold or with an empty answer, and returns its reward.
-Play = Callable[[int, bool], Awaitable[float | None]]
+Play = Callable[[int, bool], Awaitable[Any]]
 
 
 async def play_bare(environment: Environment, seed: int, gold: bool) -> float | None:
@@ -129,7 +129,7 @@ async def use_openenv(make: Make) -> AsyncIterator[dict[str, Play]]:
 
     inside = GTAEnvironment(make)
 
-    async def play_inside(seed: int, gold: bool) -> float | None:
+    async def play_inside(seed: int, gold: bool) -> Any:
         seen = await inside.reset_async(seed=seed)
         known = find_gold(seen.metadata["task"])
         if gold:
@@ -140,7 +140,7 @@ async def use_openenv(make: Make) -> AsyncIterator[dict[str, Play]]:
     app = create_app(lambda: GTAEnvironment(make), GTAAction, GTAObservation, env_name="gta")
     with serving(app) as port:
 
-        async def play_served(seed: int, gold: bool) -> float | None:
+        async def play_served(seed: int, gold: bool) -> Any:
             # A session for each episode: an idle one is closed while another way has its turn.
             async with GenericEnvClient(base_url=f"http://127.0.0.1:{port}") as client:
                 seen = await client.reset(seed=seed)
@@ -186,7 +186,7 @@ async def use_nemo_gym(make: Make) -> AsyncIterator[dict[str, Play]]:
         about = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
         return respond({**about, "content": [part]})
 
-    async def play_inside(seed: int, gold: bool) -> float | None:
+    async def play_inside(seed: int, gold: bool) -> Any:
         _, info = await server.reset({"seed": seed}, "inside")
         known = find_gold(info["task"])
         if gold:
@@ -208,7 +208,7 @@ async def use_nemo_gym(make: Make) -> AsyncIterator[dict[str, Play]]:
                     reply.raise_for_status()
                     return await reply.json(), reply.cookies
 
-            async def play_served(seed: int, gold: bool) -> float | None:
+            async def play_served(seed: int, gold: bool) -> Any:
                 # As gymnasium_agent does: the cookies of each reply go into the next request.
                 started, cookies = await post("/reset", {"seed": seed}, None)
                 known = find_gold(started["info"]["task"])
@@ -266,7 +266,7 @@ async def use_verifiers(make: Make) -> AsyncIterator[dict[str, Play]]:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": said})
 
-    class Inside(Client):
+    class Inside(Client):  # type: ignore[misc]
         """The model without a server."""
 
         async def get_response(self, dialect: Any, body: Any, *rest: Any, **more: Any) -> Any:
@@ -284,7 +284,7 @@ async def use_verifiers(make: Make) -> AsyncIterator[dict[str, Play]]:
         url = f"http://127.0.0.1:{port}/v1"
         async with environment.serving():
 
-            async def play(address: str, seed: int, gold: bool) -> float | None:
+            async def play(address: str, seed: int, gold: bool) -> Any:
                 TABLE.gold = gold
                 task = first.with_data(seed=seed)
                 model = EvalClientConfig(base_url=address, api_key_var="GTA_NO_KEY")

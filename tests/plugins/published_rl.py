@@ -12,7 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-A, B, C = TypeVar("A"), TypeVar("B"), TypeVar("C")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 
 # What OpenEnv has in openenv.core.env_server:

@@ -135,7 +135,7 @@ def test_rows_of_nemo_gym_name_an_episode_and_its_tools(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from gta_bench_nemo_gym import rows  # type: ignore[import-not-found]
+    from gta_bench_nemo_gym import rows
 
     out = tmp_path / "rows.jsonl"
     command = ["gta-nemo-gym-rows", options.model_dump_json(), "--out", str(out)]

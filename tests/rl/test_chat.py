@@ -1,7 +1,6 @@
 """Episodes that are played by the replies of a chat model."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -77,7 +76,6 @@ def test_an_episode_without_a_score_is_an_error_and_not_0(
     async def lose(moment: Moment) -> Reward:
         return Reward(None, {}, "The check has no reader.")
 
-    rewards: Callable[[Moment], Awaitable[Reward]] = lose
-    environment = Environment(dataset, replay_tape(tape, "atomic"), rewards, folder=tmp_path / "w")
+    environment = Environment(dataset, replay_tape(tape, "atomic"), lose, folder=tmp_path / "w")
     with pytest.raises(EnvironmentProblem, match="has to be dropped: The check has no reader"):
         play(ChatEpisode(environment), ([], "14"))
