@@ -212,3 +212,5 @@ def test_verifiers_hears_of_a_model_that_fails_and_of_another_taskset(
         asyncio.run(episodes.EpisodeTask(TaskData()).reward(Trace()))
     endless = episodes.EpisodeConfig(episodes=EpisodeOptions(families=("chart",)))
     assert episodes.EpisodeTaskset(endless).INFINITE
+    with pytest.raises(ValueError, match="There is no family 'chrat'"):
+        episodes.EpisodeConfig(episodes=EpisodeOptions(families=("chrat",)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import verifiers.v1 as vf
+from pydantic import field_validator
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.runtimes import ProgramResult
 
@@ -41,6 +42,16 @@ class EpisodeConfig(vf.TasksetConfig):
     episodes: EpisodeOptions = EpisodeOptions()
     count: int | None = None
     first: int = 0
+
+    @field_validator("episodes")
+    @classmethod
+    def _check(cls, options: EpisodeOptions) -> EpisodeOptions:
+        """Have verifiers show a mistake as one of its configuration."""
+        try:
+            _find_maker(options)
+        except GtaError as exc:
+            raise ValueError(str(exc)) from exc
+        return options
 
 
 class EpisodeTask(vf.Task[EpisodeData]):
