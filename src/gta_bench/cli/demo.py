@@ -55,7 +55,7 @@ def demo(out: Path) -> None:
         judges=[make_scripted_judge()],
     )
     runs = {**atomic, **workflow, **_run_small_model(out / "small-model")}
-    (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8")
+    (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8", newline="\n")
     # The Workflow run comes first, because its deliverables are the most interesting to look at.
     api.report(out / "report.html", *sorted(runs, reverse=True))
     write_reports([*runs])

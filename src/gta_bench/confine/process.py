@@ -8,6 +8,7 @@ import selectors
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
+
+from gta_bench.confine.systems import explain_no_jail
 
 ProcessStop = Literal["timeout", "output", "disk", "cancelled"]
 
@@ -125,6 +128,8 @@ def run(
     The thread that starts a child must outlive it, because the child dies with that thread
     (PR_SET_PDEATHSIG); so the same call starts and waits. `descriptors` are passed to the child.
     """
+    if sys.platform != "linux":
+        raise explain_no_jail()
     start = time.monotonic()
     process = subprocess.Popen(
         argv,

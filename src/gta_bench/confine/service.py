@@ -244,7 +244,7 @@ class ServiceProcess:
             if not any(parent in shown for parent in path.parents)
         ]
         if plan.network == "open":
-            (self._folder / "resolv.conf").write_text(f"nameserver {network.RESOLVER}\n")
+            (self._folder / "resolv.conf").write_bytes(f"nameserver {network.RESOLVER}\n".encode())
             (self._folder / "resolv.conf").chmod(0o644)
             binds += [Bind(name, name, optional=True) for name in network.CERTIFICATES]
             binds.append(Bind(str(self._folder / "resolv.conf"), "/etc/resolv.conf"))

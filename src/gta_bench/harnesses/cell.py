@@ -154,7 +154,7 @@ class Cell:
     def show(self, folder: str, name: str, text: str) -> None:
         """Write a file that the cell can read, regardless of the umask."""
         file = self.folder / folder / name
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", newline="\n")
         file.chmod(0o644)
 
     def port(self, name: str) -> int:

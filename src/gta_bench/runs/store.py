@@ -255,7 +255,7 @@ def lock_folder(
     """
     local = _find_lock(folder)
     local.mkdir(parents=True, exist_ok=True)
-    with (local / LOCK).open("a") as handle:
+    with (local / LOCK).open("ab") as handle:
         # Who asks `is_locked` has the lock for an instant.
         end = time.monotonic() + max(patience, INSTANT)
         while not try_lock(handle.fileno()):
@@ -273,7 +273,7 @@ def is_locked(folder: StorePath) -> bool:
     file = _find_lock(folder) / LOCK
     if not file.is_file():
         return False
-    with file.open() as handle:
+    with file.open("rb") as handle:
         return has_lock(handle.fileno())
 
 
@@ -362,7 +362,7 @@ def fold_parts(file: Path) -> None:
     if not parts.is_dir():
         return
     # Other processes that append wait here, and find the parts already folded.
-    with file.with_name(f".{file.name}.lock").open("a") as lock:
+    with file.with_name(f".{file.name}.lock").open("ab") as lock:
         wait_for_lock(lock.fileno())
         if parts.is_dir():
             with join_parts(file) as whole:

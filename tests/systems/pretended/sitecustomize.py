@@ -13,9 +13,11 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import struct
 import sys
 import types
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 SYSTEM = os.environ.get("PRETENDED_SYSTEM", "")
 STARTS = os.environ.get("PRETENDED_STARTS", "")
@@ -38,19 +40,30 @@ POSIX_ONLY = {
     "openpty ttyname tcgetpgrp lockf sync fchdir chroot",
     "select": "poll POLLERR POLLHUP POLLIN POLLOUT kqueue",
     "signal": "SIGKILL SIGHUP SIGALRM SIGVTALRM SIGPIPE SIGCHLD SIGUSR1 SIGUSR2 SIGQUIT SIGSTOP "
-    "SIGCONT SIGTSTP SIGXCPU SIGXFSZ SIGBUS SIGSYS SIGTRAP alarm setitimer getitimer pause pthread_kill "
-    "pthread_sigmask sigpending sigwait SIG_BLOCK SIG_SETMASK SIG_UNBLOCK siginterrupt",
-    "socket": "AF_UNIX socketpair_of_unix send_fds recv_fds",
+    "SIGCONT SIGTSTP SIGXCPU SIGXFSZ SIGBUS SIGSYS SIGTRAP alarm setitimer getitimer pause "
+    "pthread_kill pthread_sigmask sigpending sigwait SIG_BLOCK SIG_SETMASK SIG_UNBLOCK",
+    "socket": "AF_UNIX send_fds recv_fds",
     "asyncio": "open_unix_connection start_unix_server",
     "time": "tzset clock_gettime pthread_getcpuclockid",
 }
-MISSING_MODULES = {
+MISSING_MODULES: Mapping[str, set[str]] = {
     "darwin": set(),
-    "win32": {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "crypt", "syslog", "readline"},
+    "win32": {
+        "fcntl",
+        "resource",
+        "pwd",
+        "grp",
+        "termios",
+        "tty",
+        "pty",
+        "crypt",
+        "syslog",
+        "readline",
+    },
 }
 
 
-def _missing_names(module):
+def _missing_names(module: str) -> set[str]:
     names = LINUX_ONLY.get(module, "").split()
     return {*names, *(POSIX_ONLY.get(module, "").split() if SYSTEM == "win32" else ())}
 
@@ -58,55 +71,47 @@ def _missing_names(module):
 class _StandIn(types.ModuleType):
     """A module without what the pretended system lacks, and with what differs there."""
 
-    def __init__(self, real, changed):
+    def __init__(self, real: types.ModuleType, changed: Mapping[str, Any]) -> None:
         super().__init__(real.__name__)
         self.__dict__["_real"] = real
         self.__dict__["_missing"] = _missing_names(real.__name__)
         self.__dict__.update(changed)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name in self._missing:
             raise AttributeError(f"module {self.__name__!r} of {SYSTEM} has no attribute {name!r}")
         return getattr(self._real, name)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._real, name, value)
 
 
-def _rename(source, target, **options):
+def _rename(source: str, target: str) -> None:
     if os.path.lexists(target):
         raise FileExistsError(17, "Windows does not replace a file that is there", target)
-    os.rename(source, target, **options)
+    os.rename(source, target)  # noqa: PTH104
 
 
-def _msvcrt():
-    """Locks of ranges as Windows has them, by those of POSIX, which only other processes notice."""
-    import fcntl
+class _Msvcrt(types.ModuleType):
+    """Locks of ranges as Windows has them, by Linux's locks of open files."""
 
-    module = types.ModuleType("msvcrt")
-    module.LK_UNLCK, module.LK_LOCK, module.LK_NBLCK = 0, 1, 2
-    taken = set()
+    LK_UNLCK, LK_LOCK, LK_NBLCK = 0, 1, 2
 
-    def locking(handle, mode, length):
+    def locking(self, handle: int, mode: int, length: int) -> None:
+        import fcntl
+
         start = os.lseek(handle, 0, os.SEEK_CUR)
-        about = os.fstat(handle)
-        key = (about.st_dev, about.st_ino, start)
-        if mode == module.LK_UNLCK:
-            taken.discard(key)
-            return
-        descriptor = os.open(f"/proc/self/fd/{handle}", os.O_RDWR)  # POSIX locks need writing
+        writable = fcntl.fcntl(handle, fcntl.F_GETFL) & (os.O_WRONLY | os.O_RDWR)
+        kind = fcntl.F_WRLCK if writable else fcntl.F_RDLCK
+        wanted = fcntl.F_UNLCK if mode == self.LK_UNLCK else kind
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+            lock = struct.pack("hhqqi0q", wanted, os.SEEK_SET, start, length, 0)
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock)
         except OSError as exc:
             raise PermissionError(13, "Permission denied") from exc
-        finally:
-            os.close(descriptor)
-
-    module.locking = locking
-    return module
 
 
-def _changed(name):
+def _changed(name: str) -> dict[str, Any]:
     """What differs on the pretended system, by module."""
     if name == "sys":
         return {"platform": SYSTEM}
@@ -118,7 +123,7 @@ def _changed(name):
 
         hidden = ("bwrap", "prlimit", "setpriv", "pasta", "nft", "nsenter")
 
-        def which(command, *args, **options):
+        def which(command: str, *args: Any, **options: Any) -> str | None:
             return None if command in hidden else shutil.which(command, *args, **options)
 
         return {"which": which}
@@ -129,16 +134,22 @@ def _changed(name):
 
 
 STANDING_IN = ("os", "sys", "signal", "select", "socket", "asyncio", "platform", "shutil", "time")
-_stand_ins = {}
+_stand_ins: dict[str, types.ModuleType] = {}
 _real_import = builtins.__import__
 
 
-def _import(name, globals=None, locals=None, fromlist=(), level=0):
+def _import(
+    name: str,
+    globals: Any = None,
+    locals: Any = None,
+    fromlist: Sequence[str] = (),
+    level: int = 0,
+) -> types.ModuleType:
     first = name.partition(".")[0]
     if level == 0 and first in MISSING_MODULES[SYSTEM]:
         raise ModuleNotFoundError(f"No module named {name!r} on {SYSTEM}", name=name)
     if level == 0 and name == "msvcrt" and SYSTEM == "win32":
-        return _stand_ins.setdefault("msvcrt", _msvcrt())
+        return _stand_ins.setdefault("msvcrt", _Msvcrt("msvcrt"))
     found = _real_import(name, globals, locals, fromlist, level)
     if level == 0 and found.__name__ in STANDING_IN:
         if found.__name__ not in _stand_ins:
@@ -148,7 +159,7 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         own = dict(vars(builtins))
         own["__import__"] = _import
         module.__dict__["__builtins__"] = own
@@ -156,7 +167,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name.partition(".")[0] != PACKAGE:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -165,10 +178,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _is_ours():
+def _is_ours() -> bool:
     """Whether a module of the package is the nearest caller that is not of the standard library."""
-    frame = sys._getframe(2)
-    library = os.path.dirname(os.__file__)
+    frame: types.FrameType | None = sys._getframe(2)
+    library = os.__file__.removesuffix("os.py")
     while frame is not None:
         file = frame.f_code.co_filename
         if f"{os.sep}{PACKAGE}{os.sep}" in file:
@@ -179,9 +192,9 @@ def _is_ours():
     return False
 
 
-def _watch(event, args):
+def _watch(event: str, args: tuple[Any, ...]) -> None:
     if event in STARTED and STARTS:
-        line = json.dumps({"event": event, "argv": [str(word) for word in _argv(event, args)]})
+        line = json.dumps({"event": event, "argv": [str(word) for word in _argv(args)]})
         descriptor = os.open(STARTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         os.write(descriptor, line.encode() + b"\n")
         os.close(descriptor)
@@ -191,7 +204,7 @@ def _watch(event, args):
             raise FileNotFoundError(2, f"{SYSTEM} has no /proc", path)
 
 
-def _argv(event, args):
+def _argv(args: tuple[Any, ...]) -> Sequence[str]:
     words = args[1] if len(args) > 1 else args[0]
     if isinstance(words, (str, bytes, os.PathLike)):
         return [words]
@@ -204,10 +217,11 @@ if SYSTEM:
     if SYSTEM == "win32":
         import asyncio.unix_events
 
-        def _refuse(self, sig, callback, *args):
+        def _refuse(self: Any, sig: int, callback: Any, *args: Any) -> None:
             if _is_ours():
                 raise NotImplementedError("Windows has no signal handlers of event loops")
-            return _add(self, sig, callback, *args)
+            _add(self, sig, callback, *args)
 
         _Loop = asyncio.unix_events._UnixSelectorEventLoop
-        _add, _Loop.add_signal_handler = _Loop.add_signal_handler, _refuse
+        _add = _Loop.add_signal_handler
+        _Loop.add_signal_handler = _refuse  # type: ignore[method-assign]
