@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import gta_bench
+
 PRETENDED = Path(__file__).parent / "pretended"
 SYSTEMS = ("darwin", "win32")
 # What Windows does not allow in a file name, by its documentation.
@@ -39,7 +41,8 @@ class Machine:
 
     def python(self, *words: str) -> Said:
         """Run Python with these words."""
-        own = [str(PRETENDED), *filter(None, [os.environ.get("PYTHONPATH")])]
+        source = Path(gta_bench.__file__).parents[1]
+        own = [str(PRETENDED), str(source), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
             **self._environment,

@@ -82,10 +82,10 @@ def test_every_way_to_foreign_code_is_refused_in_one_line_with_three_roads(
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_jailed_tool_says_so_and_others_work(system: str, tmp_path: Path) -> None:
     machine = Machine(system, tmp_path / "home")
-    code, text = machine.run("tools", "call", "Calculator", '{"expression": "6 * 7"}')
+    code, text = machine.run("tools", "call", "Calculator", "--arg", "expression=6 * 7")
     assert (code, text.splitlines()[0]) == (0, "42")
-    snippet = '{"command": "def solution():\\n    return 1"}'
-    code, text = machine.run("tools", "call", "Solver", snippet)
+    snippet = "command=def solution():\n    return 1"
+    code, text = machine.run("tools", "call", "Solver", "--arg", snippet)
     assert code == 3
     assert "`--tape`" in text and "`--tools URL`" in text and "docker/Dockerfile" in text
     assert len(text.splitlines()) == 1, text

@@ -16,7 +16,7 @@ if sys.platform == "win32":
     import msvcrt
     import os
 
-    def _move_lock(handle: int, mode: int) -> None:
+    def _change_lock(handle: int, mode: int) -> None:
         before = os.lseek(handle, 0, os.SEEK_CUR)
         os.lseek(handle, BEYOND, os.SEEK_SET)
         try:
@@ -27,14 +27,26 @@ if sys.platform == "win32":
     def try_lock(handle: int) -> bool:
         """Take the lock of an open file if nobody has it; False if somebody does."""
         try:
-            _move_lock(handle, msvcrt.LK_NBLCK)
+            _change_lock(handle, msvcrt.LK_NBLCK)
         except PermissionError:
             return False
         return True
 
+    def wait_for_lock(handle: int) -> None:
+        """Take the lock of an open file, however long that takes."""
+        while not try_lock(handle):
+            time.sleep(PAUSE)
+
+    def has_lock(handle: int) -> bool:
+        """Check whether a process has the lock."""
+        if not try_lock(handle):
+            return True
+        unlock(handle)
+        return False
+
     def unlock(handle: int) -> None:
         """Give the lock back before the file is closed."""
-        _move_lock(handle, msvcrt.LK_UNLCK)
+        _change_lock(handle, msvcrt.LK_UNLCK)
 
 else:
     import fcntl
@@ -47,29 +59,18 @@ else:
             return False
         return True
 
+    def wait_for_lock(handle: int) -> None:
+        """Take the lock of an open file, however long that takes."""
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+    def has_lock(handle: int) -> bool:
+        """Check whether a process has the lock; any number of readers may ask at once."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
     def unlock(handle: int) -> None:
         """Give the lock back before the file is closed."""
         fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def wait_for_lock(handle: int) -> None:
-    """Take the lock of an open file, however long that takes."""
-    if sys.platform == "win32":
-        while not try_lock(handle):
-            time.sleep(PAUSE)
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-
-
-def has_lock(handle: int) -> bool:
-    """Check whether a process has the lock; any number of readers may ask at once."""
-    if sys.platform == "win32":
-        if not try_lock(handle):
-            return True
-        unlock(handle)
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False

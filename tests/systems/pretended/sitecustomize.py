@@ -86,10 +86,24 @@ class _StandIn(types.ModuleType):
         setattr(self._real, name, value)
 
 
-def _rename(source: str, target: str) -> None:
-    if os.path.lexists(target):
-        raise FileExistsError(17, "Windows does not replace a file that is there", target)
-    os.rename(source, target)  # noqa: PTH104
+BY_DESCRIPTOR = (
+    *("open", "stat", "lstat", "unlink", "chmod", "utime", "link"),
+    *("rename", "replace", "rmdir", "mkdir", "readlink"),
+)
+
+
+def _without_descriptors(name: str) -> Any:
+    """A function of `os` as on Windows: by path only, and no file is replaced by a new name."""
+    real = getattr(os, name)
+
+    def call(*args: Any, **options: Any) -> Any:
+        if any(options.get(key) is not None for key in ("dir_fd", "src_dir_fd", "dst_dir_fd")):
+            raise NotImplementedError(f"dir_fd unavailable on this platform: {name}")
+        if name == "rename" and os.path.lexists(args[1]):
+            raise FileExistsError(17, "Windows does not replace a file that is there", args[1])
+        return real(*args, **options)
+
+    return call
 
 
 class _Msvcrt(types.ModuleType):
@@ -128,8 +142,9 @@ def _changed(name: str) -> dict[str, Any]:
 
         return {"which": which}
     if name == "os" and SYSTEM == "win32":
-        no_descriptors = {"supports_dir_fd": set(), "supports_fd": set(), "rename": _rename}
-        return {**no_descriptors, "O_BINARY": 0, "O_NOINHERIT": 0}
+        by_path = {function: _without_descriptors(function) for function in BY_DESCRIPTOR}
+        own = {"supports_dir_fd": set(), "supports_fd": set(), "O_BINARY": 0, "O_NOINHERIT": 0}
+        return {**by_path, **own}
     return {}
 
 
