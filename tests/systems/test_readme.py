@@ -26,6 +26,8 @@ ROADS = ("`--tape`", "`--tools URL`", "docker/Dockerfile")
 # By the first letters of the outcome; a judge that cannot be shown a file leaves it unscored.
 CODES = {"works": (0,), "partly": (1, 3), "refused": (3,)}
 VERSIONS = {"--version", "-version"}
+# The leaf that a judge is asked about.
+LEAF = re.compile(r"\\nleaf: ([^\\\"\s]+)")
 WORKER = "gta_bench.tools.backends.workers"
 
 
@@ -54,7 +56,7 @@ def server() -> Iterator[ChatServer]:
         form = request.get("response_format")
         if form is None:
             return "It is 7."
-        (leaf,) = form["json_schema"]["schema"]["properties"]["leaf"]["enum"]
+        leaf = LEAF.findall(json.dumps(request["messages"][-1]))[-1]
         return json.dumps({"leaf": leaf, "used": [], "reason": "It is there.", "score": 8})
 
     with chat_server(reply) as opened:

@@ -13,7 +13,6 @@ import logging
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +37,7 @@ from gta_bench.confine.limits import (
 )
 from gta_bench.confine.names import is_plain, quote_foreign
 from gta_bench.confine.process import EndedProcess
-from gta_bench.confine.systems import explain_no_jail
+from gta_bench.confine.systems import require_linux
 from gta_bench.confine.walls import Job, Places, Python
 from gta_bench.errors import ConfinedCause, ConfinedError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
@@ -78,8 +77,7 @@ class Jail:
         python: Python | None = None,
         temporary: Path | None = None,
     ) -> None:
-        if sys.platform != "linux":
-            raise explain_no_jail()
+        require_linux()
         self.kind: JailKind = kind
         self.slots = slots
         self._python = python or Python.current()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gta_bench.confine.inside import landlock, seccomp
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind, JailLimits
-from gta_bench.confine.systems import NAMES, ROADS, explain_no_jail
+from gta_bench.confine.systems import NAMES, ROADS, require_linux
 from gta_bench.confine.walls import Python
 from gta_bench.errors import GtaError, ToolUnavailable
 
@@ -52,8 +52,7 @@ async def find_jail(
     works: it sees the user's files and the network, and results record that (`Report.jail` is
     "none").
     """
-    if sys.platform != "linux":
-        raise explain_no_jail()
+    require_linux()
     found: list[JailAvailability] = []
     for kind in ORDER:
         found.append(await _examine(kind, python))

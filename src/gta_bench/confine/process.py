@@ -8,7 +8,6 @@ import selectors
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
 
-from gta_bench.confine.systems import explain_no_jail
+from gta_bench.confine.systems import require_linux
 
 ProcessStop = Literal["timeout", "output", "disk", "cancelled"]
 
@@ -128,8 +127,7 @@ def run(
     The thread that starts a child must outlive it, because the child dies with that thread
     (PR_SET_PDEATHSIG); so the same call starts and waits. `descriptors` are passed to the child.
     """
-    if sys.platform != "linux":
-        raise explain_no_jail()
+    require_linux()
     start = time.monotonic()
     process = subprocess.Popen(
         argv,

@@ -8,7 +8,6 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,7 +22,7 @@ from gta_bench.confine.bubblewrap import Bind, Walls
 from gta_bench.confine.inside.protocol import READY
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.names import quote_foreign
-from gta_bench.confine.systems import explain_no_jail
+from gta_bench.confine.systems import require_linux
 from gta_bench.confine.walls import ENVIRONMENT, START, Python, limit_command, user_command
 from gta_bench.errors import EnvironmentProblem
 
@@ -78,8 +77,7 @@ class ServiceProcess:
     """
 
     def __init__(self, plan: ServicePlan, beside: "ServiceProcess | None" = None) -> None:
-        if sys.platform != "linux":
-            raise explain_no_jail("A tool server that is started here")
+        require_linux("A tool server that is started here")
         self.plan = plan
         self.problem: str | None = None
         self._process: asyncio.subprocess.Process | None = None

@@ -15,3 +15,9 @@ def explain_no_jail(what: str = "Running foreign code") -> ToolUnavailable:
     """Return the failure of whatever needs the jail on a system other than Linux."""
     system = NAMES.get(sys.platform, sys.platform)
     return ToolUnavailable(f"{what} needs the jail, which {system} does not have.", fix=ROADS)
+
+
+def require_linux(what: str = "Running foreign code") -> None:
+    """Raise ToolUnavailable on any other system; called before anything foreign is started."""
+    if sys.platform != "linux":
+        raise explain_no_jail(what)

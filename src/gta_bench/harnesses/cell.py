@@ -10,7 +10,6 @@ import base64
 import json
 import socket
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ import anyio
 from gta_bench.confine import files, network
 from gta_bench.confine.bubblewrap import find_job_user, open_filter_file
 from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
-from gta_bench.confine.systems import explain_no_jail
+from gta_bench.confine.systems import require_linux
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses import choice
 
@@ -71,8 +70,7 @@ class Cell:
     """An open cell; leaving the context kills everything inside."""
 
     def __init__(self, plan: choice.Plan) -> None:
-        if sys.platform != "linux":
-            raise explain_no_jail("A harness")
+        require_linux("A harness")
         self.plan = plan
         self.folder = Path(tempfile.mkdtemp(prefix="gta-cell-"))
         self.ports: dict[str, int] = {}
