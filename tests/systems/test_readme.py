@@ -23,8 +23,8 @@ README = REPOSITORY / "README.md"
 INSTALLING = REPOSITORY / "docs" / "installing.md"
 ROW = re.compile(r"\| `(gta [^`]+)` \| (works|partly|refused) \| ([^|]+) \|")
 ROADS = ("`--tape`", "`--tools URL`", "docker/Dockerfile")
-# By the first letters of the outcome; a judge that cannot be shown a file leaves it unscored.
-CODES = {"works": (0,), "partly": (1, 3), "refused": (3,)}
+# What is refused or left out is said in one line with the three roads.
+CODES = {"works": (0,), "partly": (0, 1), "refused": (3,)}
 VERSIONS = {"--version", "-version"}
 # The leaf that a judge is asked about.
 LEAF = re.compile(r"\\nleaf: ([^\\\"\s]+)")
