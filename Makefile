@@ -44,8 +44,7 @@ check-types:
 
 # What the standard library of macOS and Windows does not have.
 check-systems:
-	$(BIN)/mypy --config-file scripts/other_systems.ini --platform win32 --cache-dir .mypy_cache/win32 src
-	$(BIN)/mypy --config-file scripts/other_systems.ini --platform darwin --cache-dir .mypy_cache/darwin src
+	$(BIN)/python scripts/check_systems.py
 
 check-layers:
 	$(BIN)/lint-imports --no-logo

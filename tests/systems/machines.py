@@ -10,9 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
+
 import gta_bench
 
 PRETENDED = Path(__file__).parent / "pretended"
+ADDRESS = re.compile(r"http://\S+")
+BROWSER = "true"  # a program that does nothing
 SYSTEMS = ("darwin", "win32")
 # What Windows does not allow in a file name, by its documentation.
 INVALID = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .]$')
@@ -39,11 +43,35 @@ class Machine:
         """Run `gta` with these words."""
         return self.python("-m", "gta_bench", *words)
 
+    def fetch(self, *words: str) -> str:
+        """Start a command that serves a page, and return the page at the address it prints."""
+        with subprocess.Popen(
+            [sys.executable, "-u", "-m", "gta_bench", *words],
+            cwd=self.folder,
+            env={**self._variables(), "BROWSER": BROWSER},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as server:
+            assert server.stdout is not None
+            try:
+                lines = iter(server.stdout)
+                address = next(found[0] for line in lines if (found := ADDRESS.search(line)))
+                return httpx.get(address, follow_redirects=True).raise_for_status().text
+            finally:
+                server.kill()
+
     def python(self, *words: str) -> Said:
         """Run Python with these words."""
+        ran = subprocess.run(
+            [sys.executable, *words], cwd=self.folder, env=self._variables(), capture_output=True
+        )
+        return Said(ran.returncode, (ran.stdout + ran.stderr).decode("utf-8"))
+
+    def _variables(self) -> dict[str, str]:
         source = Path(gta_bench.__file__).parents[1]
         own = [str(PRETENDED), str(source), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
+        return {
             **os.environ,
             **self._environment,
             "PYTHONPATH": os.pathsep.join(own),
@@ -52,10 +80,6 @@ class Machine:
             # The code page of Western Windows, for what is not a terminal.
             **({"PYTHONIOENCODING": "cp1252"} if self.system == "win32" else {}),
         }
-        ran = subprocess.run(
-            [sys.executable, *words], cwd=self.folder, env=environment, capture_output=True
-        )
-        return Said(ran.returncode, (ran.stdout + ran.stderr).decode("utf-8"))
 
     def started(self) -> list[Sequence[str]]:
         """The commands of all programs that were started."""

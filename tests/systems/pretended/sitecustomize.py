@@ -222,7 +222,7 @@ def _watch(event: str, args: tuple[Any, ...]) -> None:
 def _argv(args: tuple[Any, ...]) -> Sequence[str]:
     words = args[1] if len(args) > 1 else args[0]
     if isinstance(words, (str, bytes, os.PathLike)):
-        return [words]
+        return [os.fsdecode(words)]
     return [os.fsdecode(word) for word in words or args[:1]]
 
 
@@ -239,4 +239,4 @@ if SYSTEM:
 
         _Loop = asyncio.unix_events._UnixSelectorEventLoop
         _add = _Loop.add_signal_handler
-        _Loop.add_signal_handler = _refuse  # type: ignore[method-assign]
+        _Loop.add_signal_handler = _refuse  # type: ignore[method-assign, assignment]
