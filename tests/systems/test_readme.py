@@ -25,6 +25,8 @@ ROW = re.compile(r"\| `(gta [^`]+)` \| (works|partly|refused) \| ([^|]+) \|")
 ROADS = ("`--tape`", "`--tools URL`", "docker/Dockerfile")
 # What is refused or left out is said in one line with the three roads.
 CODES = {"works": (0,), "partly": (0, 1), "refused": (3,)}
+# By Inspect, matplotlib and the standard library, about the commit, the fonts and the processor.
+ASKED = {"git", "fc-list", "uname"}
 VERSIONS = {"--version", "-version"}
 # The leaf that a judge is asked about.
 LEAF = re.compile(r"\\nleaf: ([^\\\"\s]+)")
@@ -113,7 +115,7 @@ def check(row: Row, ran: Said) -> None:
 
 
 def is_own(argv: Sequence[str]) -> bool:
-    """A process of ours (OCR, `--workers`, the browser), or a question for a program's version."""
-    if argv[0] == BROWSER or "multiprocessing" in " ".join(argv):
+    """A process of ours (OCR, `--workers`, the browser), or one that only answers a question."""
+    if argv[0] == BROWSER or Path(argv[0]).name in ASKED or "multiprocessing" in " ".join(argv):
         return True
     return list(argv[1:3]) == ["-m", WORKER] or (len(argv) == 2 and argv[1] in VERSIONS)
