@@ -3,6 +3,7 @@
 import errno
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
@@ -160,6 +161,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 def main() -> None:
     """Run the command; failures that are not bugs end in one line and an exit code."""
+    _use_utf8()
     try:
         code = app.main(prog_name="gta", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as exc:
@@ -181,6 +183,14 @@ def main() -> None:
             sys.exit(READER_GONE)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _use_utf8() -> None:
+    """Write UTF-8 to files and pipes on Windows too, whose code pages lack most characters."""
+    if sys.platform == "win32":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper) and stream.encoding != "utf-8":
+                stream.reconfigure(encoding="utf-8")
 
 
 def _exit_with(message: str, code: int) -> NoReturn:

@@ -203,5 +203,5 @@ def _write_data(
 
 def _write(file: Path, text: str, *, mode: int = 0o644) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.write_text(text + "\n", encoding="utf-8", newline="\n")
     file.chmod(mode)
