@@ -51,8 +51,8 @@ def observe(design: Design, expected: Array, runs: int, random: np.random.Genera
 
 
 def true_components(design: Design, random: np.random.Generator) -> dict[str, float]:
-    """The parts by their definition, over 200,000 tasks: an implementation of its own."""
-    expected = draw(design, 200_000, random)
+    """The parts by their definition, over 50,000 tasks: an implementation of its own."""
+    expected = draw(design, 50_000, random)
     noise = design.run**2 if design.kind == "normal" else (expected * (1 - expected)).mean()
     found = {}
     for size in (1, 2, 3):

@@ -18,7 +18,7 @@ def test_estimates_have_no_bias_and_intervals_contain_the_truth(design: Design, 
     truth = true_components(design, random)
     sums = dict.fromkeys(truth, 0.0)
     covered = dict.fromkeys(truth, 0)
-    rounds, tasks = 120, 40
+    rounds, tasks = 60, 24
     for _ in range(rounds):
         parts = estimate_components(observe(design, draw(design, tasks, random), runs, random))
         assert sum(part.share for part in parts) == pytest.approx(1)
@@ -28,8 +28,8 @@ def test_estimates_have_no_bias_and_intervals_contain_the_truth(design: Design, 
             covered[part.source] += inside
     for source, true in truth.items():
         # Estimates below 0 are shown as 0, which raises the mean of what is nearly 0.
-        assert true * 0.8 < sums[source] < true * 1.2 + 0.003, source
-        assert covered[source] >= 0.85 * rounds, source
+        assert true * 0.75 < sums[source] < true * 1.25 + 0.005, source
+        assert covered[source] >= 0.8 * rounds, source
 
 
 def test_the_parts_of_scores_without_chance_are_exact() -> None:
