@@ -205,7 +205,8 @@ def run_study(study: ReadStudy, options: Options, *, amend: bool) -> bool:
     if log is not None and not amend:
         refuse_changed(out, study, log)
     for cell, own in planned.runs.items():
-        _refuse_foreign(cell_folder(study, cell), own, log, study)
+        _refuse_foreign(cell_folder(study, cell), log, study)
+        find_run(cell_folder(study, cell), own.run.manifest)
     busy = f"working on the study in {out}"
     with (
         lock_folder(out, what=busy),
@@ -229,15 +230,12 @@ def run_study(study: ReadStudy, options: Options, *, amend: bool) -> bool:
     return not left
 
 
-def _refuse_foreign(
-    run: StorePath, own: PartwiseRun, log: StudyLog | None, study: ReadStudy
-) -> None:
-    """Raise if a folder has a run that is not of this study, or with other settings."""
-    kept = find_run(run, own.run.manifest)
-    if kept is None:
+def _refuse_foreign(run: StorePath, log: StudyLog | None, study: ReadStudy) -> None:
+    """Raise if a folder has a run that is not of this study."""
+    if not (run / MANIFEST).is_file():
         return
-    known = {study.digest, *(log.digests if log else ())}
-    if not kept.study or not known.issuperset(kept.study):
+    own, known = read_manifest(run).study, {study.digest, *(log.digests if log else ())}
+    if not own or not known.issuperset(own):
         raise RunError(
             f"{run} has a run that is not of this study. Choose another `out` in {study.path}."
         )
@@ -323,7 +321,7 @@ class _StudyPlayer:
         backend = self.backend or self._begin()
         manifest = own.run.manifest.with_spec(tasks=part.tasks)
         stopped: list[str] = []
-        with unit_bar(f"{part.cell.folder}") as listener:
+        with unit_bar(part.cell.folder) as listener:
 
             def listen(progress: RunProgress) -> None:
                 if progress.stopped is not None:
@@ -414,9 +412,9 @@ def read_result(study: ReadStudy) -> StudyResult:
     refuse_changed(out, study, log)
     planned = plan_cells(study)
     runs = {}
-    for cell, own in planned.runs.items():
+    for cell in planned.runs:
         folder = cell_folder(study, cell)
-        _refuse_foreign(folder, own, log, study)
+        _refuse_foreign(folder, log, study)
         if (folder / SCORES).is_file():
             runs[cell] = read_compared(folder)
     spent = read_spent_so_far(study, log)

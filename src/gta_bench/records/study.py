@@ -14,7 +14,7 @@ from gta_bench.records.statistics import Interval, VarianceComponent
 QuestionKind = Literal["difference", "interaction"]
 # `first` or `second`: that side is higher, by more than the margin if there is one. `same`: the
 # difference is smaller than the margin.
-Answer = Literal["first", "second", "same", "not decided"]
+StudyDecision = Literal["first", "second", "same", "not decided"]
 OptionValue = str | int | float | bool | tuple[str | int | float, ...]
 # The options of `gta run`, by name without the dashes.
 OptionTable = Mapping[str, OptionValue]
@@ -324,7 +324,7 @@ class StudyAnswer(Record):
     margin: float
     p_value: float
     p_holm: float
-    answer: Answer
+    answer: StudyDecision
     n: int
     n_tasks: int
     detectable: float

@@ -17,7 +17,7 @@ from gta_bench.statistics.pooled import POWER, Ratio, compute_difference, quanti
 
 _Array = npt.NDArray[np.float64]
 MarginSide = Literal["first", "second", "same"]
-# No p-value below this is told apart from 0.
+# Smaller p-values are not distinguished.
 _LEAST_P = 1e-9
 # Halvings of the logarithm of a p-value: enough for three digits.
 _HALVINGS = 16
