@@ -31,6 +31,7 @@ COMMANDS = {
     "report": (".report:report", "Show the scores of one or more runs."),
     "compare": (".compare:compare", "Compare runs task by task."),
     "gate": (".gate:gate", "Decide whether a system got worse, as an exit code."),
+    "study": (".study:study", "Plan, run and report a study with questions asked first."),
     "results": (".exporting:results", "Export runs as Parquet or CSV tables."),
     "view": (".view:view", "Open a run in the browser."),
     "leaderboard": (
