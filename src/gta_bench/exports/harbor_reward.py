@@ -12,6 +12,10 @@ from pydantic import JsonValue
 
 from gta_bench.errors import GtaError, RunError
 from gta_bench.exports.unit_scores import OneScore, UnitScores, choose_judge
+from gta_bench.metrics.strict.workflow import leaf_shares
+from gta_bench.records.units import WorkflowUnit
+from gta_bench.runs.directory import read_manifest
+from gta_bench.runs.logs import read_run_units
 
 TOTAL: Final = "reward"
 REWARDS: Final = "reward.json"
@@ -22,41 +26,49 @@ DETAILS: Final = "reward-details.json"
 def write_reward(run: Path, logs: Path) -> None:
     """Write `reward.json` with the total and each leaf from 0 to 1, and why in rewardkit's layout.
 
-    Raises RunError, and writes nothing, if the task or a leaf has no score: Harbor reports a
-    missing file as an error, but would report a 0 as the agent's.
+    A task without a delivery gets 0. Raises RunError, and writes nothing, if the task or a leaf has
+    no score: Harbor reports a missing file as an error, but would report a 0 as the agent's.
     """
+    (unit,) = read_run_units(run, read_manifest(run).spec)
+    leaves = leaf_shares(unit.task) if isinstance(unit, WorkflowUnit) else {}
+    scores = _read_scores(run, unit.task.id) if unit.delivered else {}
+    values = {name: (one.value or 0.0) / one.top for name, one in scores.items()}
+    rewards = {TOTAL: values.get(None, 0.0)}
+    rewards |= {f"leaf/{name}": values.get(name, 0.0) for name in leaves}
+    criteria = [
+        _describe(name, weight, rewards[f"leaf/{name}"], scores.get(name))
+        for name, weight in leaves.items()
+    ]
+    about = {"kind": "programmatic", "score": rewards[TOTAL], "criteria": criteria}
+    logs.mkdir(parents=True, exist_ok=True)
+    for file, content in ((DETAILS, {TOTAL: about}), (REWARDS, rewards)):
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        (logs / file).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _read_scores(run: Path, task: str) -> dict[str | None, OneScore]:
+    """Return the score of the task, under None, and those of its leaves."""
     scores = UnitScores(run)
     choose_judge(scores, "a reward")
-    (task,) = scores.manifest.spec.tasks
     total, *others = scores.of((task, 1))
     if total.value is None:
         raise RunError(f"Task {task} has no score. {total.reason or total.cause}")
-    leaves = [one for one in others if one.leaf is not None]
-    rewards = {TOTAL: _scale(total), **{f"leaf/{one.leaf}": _scale(one) for one in leaves}}
-    details: dict[str, JsonValue] = {
-        TOTAL: {
-            "kind": "programmatic",
-            "score": _scale(total),
-            "criteria": [_describe(one) for one in leaves],
-        }
-    }
-    logs.mkdir(parents=True, exist_ok=True)
-    for name, content in ((DETAILS, details), (REWARDS, rewards)):
-        text = json.dumps(content, ensure_ascii=False, indent=1)
-        (logs / name).write_text(f"{text}\n", encoding="utf-8")
+    return {None: total, **{one.leaf: one for one in others}}
 
 
-def _scale(one: OneScore) -> float:
-    return (one.value or 0.0) / one.top
-
-
-def _describe(one: OneScore) -> JsonValue:
+def _describe(name: str, weight: float, value: float, score: OneScore | None) -> JsonValue:
+    if score is None:
+        by, reason = "not delivered", ""
+    else:
+        by = "decided by checks" if score.by_check else f"decided by {score.judge}"
+        reason = score.reason
     return {
-        "name": one.leaf,
-        "value": _scale(one),
-        "raw": one.value,
-        "description": "decided by checks" if one.by_check else f"decided by {one.judge}",
-        "reasoning": one.reason,
+        "name": name,
+        "value": value,
+        "raw": value,
+        "weight": weight,
+        "description": by,
+        "reasoning": reason,
     }
 
 
