@@ -29,6 +29,7 @@ from tests.authored import HEAD, write_task
 from tests.authoring.folders import write_authored
 from tests.builders import JPEG, atomic_task, tool, write_atomic
 from tests.chat_server import chat_server
+from tests.conftest import REPOSITORY
 from tests.judging.builders import names, verdict
 from tests.tasks.workflow_runs import WORDS, write_dataset
 
@@ -283,6 +284,8 @@ def verified(folder: Path, workspace: Path, **environment: str) -> dict[str, Any
             **os.environ,
             **environment,
             "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            # The verifier changes its folder.
+            "PYTHONPATH": str(REPOSITORY / "src"),
             "GTA_WORKSPACE": str(workspace),
             "GTA_LOGS": str(logs),
         },

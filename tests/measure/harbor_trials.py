@@ -23,6 +23,7 @@ from harbor.models.trial.config import AgentConfig, EnvironmentConfig, TaskConfi
 from harbor.trial.trial import Trial
 
 OWN = ("workspace", "tests", "logs", "solution", "packages", "programs")
+AT_ONCE = 5
 # A job in our jail mounts its own /proc, which needs the whole one here.
 OUTER = ("--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--cap-add", "ALL")
 
@@ -146,11 +147,14 @@ async def run_trial(results: Path, agent: str, folder: str) -> object:
 
 
 async def run_trials(results: Path, trials: list[str]) -> list[object]:
-    found = []
-    for trial in trials:
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run_one(trial: str) -> object:
         agent, _, folder = trial.partition("=")
-        found.append(await run_trial(results, agent, folder))
-    return found
+        async with slots:
+            return await run_trial(results, agent, folder)
+
+    return await asyncio.gather(*map(run_one, trials))
 
 
 if __name__ == "__main__":
