@@ -221,6 +221,20 @@ MESSAGES = (
 )
 
 
+# Standard input stays open until the reply, because its end ends the server.
+CALL = """
+called=/workspace/outputs/called.txt
+wait_for_reply() {
+  for second in $(seq 600); do
+    if grep -q '"id":2' $called; then return; fi
+    sleep 1
+  done
+}
+(cat calls; wait_for_reply) | gta tools serve --stdio --workspace /workspace \\
+  --tool UnitConverter > $called
+"""
+
+
 def test_own_tools_and_checks_are_in_the_images_and_an_agent_changes_no_reward(
     python: str, tmp_path: Path
 ) -> None:
@@ -247,8 +261,7 @@ def test_own_tools_and_checks_are_in_the_images_and_an_agent_changes_no_reward(
     )
     shutil.copy(tmp_path / "calls", folder / "solution" / "calls")
     with (folder / "solution" / "solve.sh").open("a") as script:
-        script.write("(cat calls; sleep 30) | gta tools serve --stdio --workspace /workspace ")
-        script.write("--tool UnitConverter > /workspace/outputs/called.txt\n")
+        script.write(CALL)
     # The attack, and a verifier without the package of its check.
     attacked, broken = (tmp_path / name / folder.name for name in ("attacked", "broken"))
     for place in (attacked, broken):
