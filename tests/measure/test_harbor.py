@@ -138,7 +138,9 @@ def change_solution(folder: Path, work: Path, out: Path) -> Path:
     shutil.rmtree(solution / "outputs")
     shutil.copytree(work, solution / "outputs")
     (solution / "outputs" / "wrong.toml").unlink()
-    (solution / "outputs" / "final.txt").replace(solution / "final.txt")
+    (solution / "final.txt").unlink(missing_ok=True)
+    if (answer := solution / "outputs" / "final.txt").is_file():
+        answer.replace(solution / "final.txt")
     return out / folder.name
 
 
