@@ -13,7 +13,7 @@ from gta_bench.errors import RunError
 
 # Where pip notes that a package did not come from an index (PEP 610).
 ORIGIN: Final = "direct_url.json"
-# What an installer writes, and what it makes anew.
+# What an installer writes, and what it makes again.
 _INSTALLED: Final = frozenset({ORIGIN, "INSTALLER", "RECORD", "REQUESTED"})
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 PackageOrigin = Literal["index", "local", "editable"]
