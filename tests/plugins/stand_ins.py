@@ -14,17 +14,22 @@ from tests.conftest import REPOSITORY
 
 @contextmanager
 def imported(
-    name: str, package: Mapping[str, Mapping[str, Any]], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    package: Mapping[str, Mapping[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    plugin: str | None = None,
 ) -> Iterator[Any]:
     """The plugin of that package, which has modules with this content; forgotten at the end."""
+    plugin = plugin or f"gta_bench_{name}"
     for module, content in package.items():
         made = ModuleType(module)
         vars(made).update(content)
         monkeypatch.setitem(sys.modules, module, made)
     monkeypatch.syspath_prepend(str(REPOSITORY / "plugins" / name / "src"))
-    _forget(f"gta_bench_{name}")
-    yield import_module(f"gta_bench_{name}")
-    _forget(f"gta_bench_{name}")
+    _forget(plugin)
+    yield import_module(plugin)
+    _forget(plugin)
 
 
 def _forget(plugin: str) -> None:
