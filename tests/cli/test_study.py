@@ -331,23 +331,6 @@ def test_dollars_that_end_within_a_block_leave_it_out_of_the_answers(server: Cha
     assert 50 <= found["spent"]["cost_usd"] <= 52
 
 
-@pytest.mark.slow
-def test_units_without_a_score_are_counted_with_their_cause(server: ChatServer) -> None:
-    server.behaviors = ["500"]
-    result = study("run")
-    assert result.exit_code == 1
-    assert f"1 of {UNITS} units have no score" in result.stderr
-    found = report()
-    assert found["blocks"] == {"step": [2, 2]}
-    (lacking,) = [one for one in found["systems"] if one["unscored"]]
-    assert (lacking["n"], sum(lacking["unscored"].values())) == (11, 1)
-    answers = {one["question"]: one for one in found["answers"]}
-    assert answers["size"]["n"] == TASKS - 1
-    assert answers["pair"]["n"] == TASKS
-    assert study("run").exit_code == 0
-    assert report()["answers"][0]["n"] == TASKS
-
-
 def test_a_server_that_is_down_does_not_use_up_the_blocks(server: ChatServer) -> None:
     server.forever = "500"
     result = study("run")
