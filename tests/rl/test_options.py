@@ -83,7 +83,7 @@ def test_a_seed_means_one_episode_and_a_dataset_is_listed_by_its_tasks(
 
 
 def test_families_have_no_last_task() -> None:
-    maker = EpisodeMaker(EpisodeOptions(families=("chart", "invoices")))
+    maker = EpisodeMaker(read_options('{"families": "chart,invoices"}'))
     assert maker.endless
     assert [one.seed for one in itertools.islice(maker.list_choices(), 3)] == [0, 1, 2]
     asyncio.run(maker.close())

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from gta_bench.datasets.installed import load_any
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
@@ -62,6 +62,12 @@ class EpisodeOptions(Record):
     server: str | None = None
     max_steps: int = Field(default=DEFAULT_TURNS, ge=1)
     folder: str | None = None
+
+    @field_validator("families", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        """Split a text at commas: some command lines have no lists."""
+        return tuple(value.split(",")) if isinstance(value, str) else value
 
 
 def read_options(given: str | Mapping[str, Any]) -> EpisodeOptions:
