@@ -331,6 +331,7 @@ def test_dollars_that_end_within_a_block_leave_it_out_of_the_answers(server: Cha
     assert 50 <= found["spent"]["cost_usd"] <= 52
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_does_not_use_up_the_blocks(server: ChatServer) -> None:
     server.forever = "500"
     result = study("run")
