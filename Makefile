@@ -17,7 +17,7 @@ PYTHON_PART = tests/confine tests/parity tests/statistics -k "unprivileged or pa
 # Without bytecode, every start of a test process or a command compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check check-style check-types check-layers check-pages fix test coverage \
+.PHONY: help setup check check-style check-types check-systems check-layers check-pages fix test coverage \
   test-slow test-core test-part measure docs screenshots dist golden
 
 help: ## print this list
@@ -31,7 +31,7 @@ setup: ## .venv with everything a developer needs
 
 check: ## format, lint, spelling, types, layers, generated pages; changes nothing
 	@$(MAKE) --no-print-directory --keep-going -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) \
-	  check-types check-style check-layers check-pages
+	  check-types check-systems check-style check-layers check-pages
 
 check-style:
 	$(BIN)/ruff format --check .
@@ -41,6 +41,10 @@ check-style:
 
 check-types:
 	$(BIN)/mypy
+
+# What the standard library of macOS and Windows does not have.
+check-systems:
+	$(BIN)/python scripts/check_systems.py
 
 check-layers:
 	$(BIN)/lint-imports --no-logo

@@ -12,7 +12,6 @@ from gta_bench.authoring.proofs import AuthoredTask, read_authored
 from gta_bench.authoring.readiness import (
     assess,
     describe_readiness,
-    leaf_shares,
     read_readiness,
     read_thresholds,
     write_pilot,
@@ -21,6 +20,7 @@ from gta_bench.authoring.staleness import reader_versions
 from gta_bench.authoring.subject import PILOT_FILE
 from gta_bench.datasets.digest import task_digests
 from gta_bench.judging import prompts
+from gta_bench.metrics.strict.workflow import leaf_shares
 from gta_bench.records.pilot import LeafTrial, Pilot, Readiness
 from gta_bench.settings import Settings
 from tests.authoring.folders import TASK, write_authored

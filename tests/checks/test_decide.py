@@ -217,6 +217,7 @@ FAILS: list[tuple[dict[str, Any], str]] = [
     ({"is": "html.links", "file": "page.html"}, "broken links: #lost"),
     ({"is": "html.links", "file": "logo.png"}, "not a page or Markdown"),
     ({"is": "html.opens", "file": "notes.md"}, "markdown, not a page"),
+    ({"is": "html.shows", "file": "notes.md", "all": ["tea"]}, "markdown, not a page"),
     ({"is": "zip.members", "file": "pack.zip", "all": ["three.csv"]}, "wanted three.csv"),
     ({"is": "zip.members", "file": "pack.zip", "none": ["*.csv"]}, "found two.csv"),
     ({"is": "zip.members", "file": "sales.csv", "none": ["*.csv"]}, "csv, not a zip archive"),
@@ -249,7 +250,8 @@ def test_every_kind_has_code_a_true_and_a_false_example() -> None:
     assert list(DECIDERS) == list(CHECKS)
     # Those that need a program, a model or a state, and those of an author, have their own tests.
     apart = {"python", "state.file", "sqlite.query"}
-    elsewhere = {"html.opens", "image.text", "media.facts", "media.shows", "media.says", *apart}
+    elsewhere = {"html.opens", "html.shows", "image.text", "media.facts", "media.shows"}
+    elsewhere |= {"media.says", *apart}
     assert {*CHECKS} - {check["is"] for check in HOLDS} == elsewhere
     assert {*CHECKS} - {check["is"] for check, _ in FAILS} == apart
 
@@ -319,6 +321,31 @@ def test_a_script_error_is_found(jail: Jail) -> None:
     bad = decide(work, {"is": "html.opens", "file": "a.html"})
     assert isinstance(bad, Scored) and bad.value == 0 and "nope" in bad.reason
     assert points(decide(work, {"is": "html.opens", "file": "b.html"})) == 10
+
+
+HIDDEN = """
+<style>.a { display: none } .b { color: white } .c { font-size: 1px }
+.d { text-transform: uppercase }
+.e { position: absolute; left: -900px; width: 500px }</style>
+<p class="a">red</p><p class="b">green</p><p class="c">blue</p><p class="e">pink</p>
+<p class="d">Tea <b>and</b>  milk</p><p id="lost">gray</p>
+<script>document.getElementById("lost").remove();
+JSON.stringify = () => '{"seen": "red green blue pink gray"}';
+window.getComputedStyle = () => ({});</script>
+"""
+
+
+@pytest.mark.slow
+@needs("bwrap", "chromium")
+def test_only_what_a_reader_sees_is_shown_whatever_the_page_redefines(jail: Jail) -> None:
+    work = deliver({"a.html": HIDDEN.encode()}, jail)
+    assert (
+        points(decide(work, {"is": "html.shows", "file": "*.html", "all": ["tea and milk"]})) == 10
+    )
+    for color in ("red", "green", "blue", "pink", "gray"):
+        bad = decide(work, {"is": "html.shows", "file": "a.html", "all": ["milk", color]})
+        assert isinstance(bad, Scored) and bad.value == 0, color
+        assert f"does not show {color}" in bad.reason
 
 
 # Credit

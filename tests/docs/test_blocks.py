@@ -30,6 +30,7 @@ import yaml  # type: ignore[import-untyped]
 
 from gta_bench.authoring.declared import WRONG_FILE, WrongFile
 from gta_bench.datasets.folders import load_task
+from gta_bench.records.study import StudyFile
 from gta_bench.serving.ray_plan import read_plan
 from gta_bench.settings import read_settings
 from gta_bench.tools.catalog import CATALOG
@@ -184,6 +185,9 @@ def test_toml_blocks_are_settings_or_tasks(block: Block, tmp_path: Path) -> None
         return
     if file_name == WRONG_FILE:
         assert WrongFile.model_validate_json(json.dumps(tomllib.loads(block.text))).breaks
+        return
+    if file_name == "study.toml":
+        assert StudyFile.model_validate(tomllib.loads(block.text)).questions
         return
     assert file_name in (None, "gta.toml")
     file = tmp_path / "gta.toml"

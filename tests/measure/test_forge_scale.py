@@ -25,7 +25,9 @@ from tests.measure.forge_proofs import ProvenTask, WarmJail, forge_draft, prove_
 
 pytestmark = pytest.mark.measure
 SEEDS = ("1", "autumn", "m28", "Zz9")
-NUMBERS = range(1, 8)
+# Tasks of a family for each seed and level: more of those that are proven in two seconds.
+NUMBERS = {"bundle": 15, "chart": 15, "clean": 15, "invoices": 15, "terms": 15}
+FEW = 1
 LEAST_WRONG = 5000
 SAME = 10  # tasks of each family whose bytes are compared
 GROUP = 36  # tasks whose workbooks LibreOffice computes in one process
@@ -33,9 +35,10 @@ GROUP = 36  # tasks whose workbooks LibreOffice computes in one process
 
 def list_tasks() -> Iterator[tuple[TaskFamily, Order, int]]:
     """Yield 1,008 tasks, families and levels in turn, so that any part of them is even."""
-    for number, seed, level in product(NUMBERS, SEEDS, LEVELS):
+    for number, seed, level in product(range(1, max(NUMBERS.values()) + 1), SEEDS, LEVELS):
         for family in FAMILIES.values():
-            yield family, Order("public", seed, level), number
+            if number <= NUMBERS.get(family.name, FEW):
+                yield family, Order("public", seed, level), number
 
 
 def read_results(file: Path) -> dict[tuple[str, str], ProvenTask]:

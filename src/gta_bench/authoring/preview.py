@@ -15,7 +15,7 @@ from gta_bench.agents.contract import History
 from gta_bench.agents.toolcalling import make_toolcalling_messages
 from gta_bench.authoring.pilot import build_work
 from gta_bench.authoring.proofs import AuthoredTask
-from gta_bench.authoring.readiness import leaf_shares, read_readiness, read_thresholds
+from gta_bench.authoring.readiness import read_readiness, read_thresholds
 from gta_bench.checks.decide import run_check
 from gta_bench.checks.delivery import CheckedWork
 from gta_bench.checks.outcome import CheckBroken
@@ -27,6 +27,7 @@ from gta_bench.errors import ConfinedError, ToolError, ToolUnavailable
 from gta_bench.harnesses.delivery import store_task_inputs
 from gta_bench.judging import prompts
 from gta_bench.judging.messages import NOTHING
+from gta_bench.metrics.strict.workflow import leaf_shares
 from gta_bench.records.checks import (
     AnyCheck,
     OurCheck,

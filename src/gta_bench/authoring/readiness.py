@@ -18,7 +18,7 @@ from gta_bench.authoring.staleness import find_stale, read_pilot
 from gta_bench.authoring.subject import PILOT_FILE
 from gta_bench.datasets.folders import TASK_FILE
 from gta_bench.errors import GtaError, format_count
-from gta_bench.metrics.strict.workflow import root_score, succeeds
+from gta_bench.metrics.strict.workflow import leaf_shares, root_score, succeeds
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.finding import Finding, Severity
 from gta_bench.records.pilot import LeafReadiness, LeafTrial, Pilot, Readiness, ReadinessState
@@ -317,23 +317,6 @@ def mean_score(trial: LeafTrial) -> float | None:
 def _rate(leaves: Sequence[LeafReadiness], part: str, whole: str) -> float | None:
     total = sum(getattr(one, whole) for one in leaves)
     return sum(getattr(one, part) for one in leaves) / total if total else None
-
-
-def leaf_shares(task: WorkflowTask) -> dict[str, float]:
-    """Return the weight of each leaf as a share of the root."""
-    found: dict[str, float] = {}
-
-    def share(nodes: Sequence[Checkpoint], whole: float) -> None:
-        total = sum(node.weight for node in nodes)
-        for node in nodes:
-            part = whole * node.weight / total if total else 0.0
-            if node.children:
-                share(node.children, part)
-            else:
-                found[node.id] = part
-
-    share(task.checkpoints, 1.0)
-    return found
 
 
 def find_dependents(task: WorkflowTask) -> Mapping[str, set[str]]:

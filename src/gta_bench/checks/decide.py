@@ -19,7 +19,7 @@ from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.records.workflow import Checkpoint
 
 # Increment it with every change of our own code that can change a score.
-VERSION: Final = 4
+VERSION: Final = 5
 FULL: Final = 10.0
 # With a share of the checks, a leaf stays below the threshold at which it passes.
 MOST_SHARE: Final = 6.0
@@ -50,6 +50,7 @@ DECIDERS: Final[Mapping[str, Callable[[Any, CheckedWork], Any]]] = {
     "media.shows": recognition.check_shows,
     "media.says": recognition.check_says,
     "html.opens": documents.check_page,
+    "html.shows": documents.check_sight,
     "html.links": documents.check_links,
     "zip.members": documents.check_members,
     "answer.contains": documents.check_answer,

@@ -198,7 +198,7 @@ class CheckedWork:
 
     async def read(self, file: CheckedFile) -> Content:
         """Return a file's content as the reader for its kind gives it."""
-        return await self._once("content", file, partial(self._read, file))
+        return await self.once("content", file, partial(self._read, file))
 
     async def read_whole(self, file: CheckedFile) -> Content:
         """Return a file's content; raise CheckBroken if our limits let only a part be read."""
@@ -221,7 +221,7 @@ class CheckedWork:
             case _:
                 return content
 
-    async def _once(
+    async def once(
         self, what: str, file: CheckedFile, make: Callable[[], Awaitable[_Value]]
     ) -> _Value:
         """Return what is made of a file; what was made before, or why it failed, is kept."""
@@ -271,7 +271,7 @@ class CheckedWork:
             made = await convert(self.jail, "book.xlsx", changed, to="xlsx")
             return await read_xlsx(made, self.jail)
 
-        return await self._once(f"changed by {sorted(change.items())}", file, compute)
+        return await self.once(f"changed by {sorted(change.items())}", file, compute)
 
     async def text(self, file: CheckedFile) -> str:
         """Return the text of a file that its readers see; of a page without its tags."""
@@ -281,7 +281,7 @@ class CheckedWork:
         """Return the text of a file with comments, deleted and hidden text; of a page as shown."""
         content = await self.read_whole(file)
         if isinstance(content, DocxContent):
-            content = await self._once("whole", file, partial(read_docx, file.data, self.jail))
+            content = await self.once("whole", file, partial(read_docx, file.data, self.jail))
         return await self._write(file, content)
 
     async def _write(self, file: CheckedFile, content: Content) -> str:
@@ -308,7 +308,7 @@ class CheckedWork:
             shown = await read_image(file.data, self.jail, longest_side=PICTURE_SIDE)
             return await recognition.read_picture(shown.previews[0].data)
 
-        return await self._once("pictured text", file, recognize)
+        return await self.once("pictured text", file, recognize)
 
     async def film_text(self, file: CheckedFile, seconds: float) -> str:
         """Return the text that recognition reads on the frame of a film at a time."""
@@ -326,7 +326,7 @@ class CheckedWork:
                 )
             )
 
-        return await self._once(f"text at {seconds}", file, recognize)
+        return await self.once(f"text at {seconds}", file, recognize)
 
     async def speech(self, file: CheckedFile) -> str:
         """Return the words that recognition hears in a recording."""
@@ -336,7 +336,7 @@ class CheckedWork:
         if content.audio is None:
             raise ToolError("has no sound")
         hear = self._need_recognition().hear
-        return await self._once("speech", file, partial(hear, file.data, file.path))
+        return await self.once("speech", file, partial(hear, file.data, file.path))
 
     def _need_recognition(self) -> Recognition:
         if self._recognition is None:
@@ -400,7 +400,7 @@ class CheckedWork:
         return [FoundTable(f"table {number}", one) for number, one in enumerate(rows, 1)]
 
     async def _page(self, file: CheckedFile, markup: str) -> PageContent:
-        return await self._once("page", file, partial(read_page, markup, self.jail))
+        return await self.once("page", file, partial(read_page, markup, self.jail))
 
 
 def _find_unread(content: Content) -> str:

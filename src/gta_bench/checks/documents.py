@@ -17,7 +17,7 @@ from gta_bench.checks.outcome import (
     shorten,
 )
 from gta_bench.confine.limits import JailLimits
-from gta_bench.content.browser import missing_browser, show_page
+from gta_bench.content.browser import WebPage, missing_browser, show_page
 from gta_bench.content.docx import DocxContent
 from gta_bench.content.images import ImageContent
 from gta_bench.content.libreoffice import convert, missing_office
@@ -376,18 +376,37 @@ async def check_links(check: kinds.HtmlLinks, work: CheckedWork) -> Outcome:
 async def check_page(check: kinds.HtmlOpens, work: CheckedWork) -> Outcome:
     """A page that a browser opens without script errors."""
     file = work.find(check.file)
-    content = await work.read(file)
-    if not isinstance(content, TextContent) or file.identity.kind != "html":
-        raise ToolError(f"is {file.identity.kind}, not a page")
-    require(missing_browser(work.jail))
-    paths = {resolve_reference(one, base=file.path)
-             for one in _references(file, content.text).files}  # fmt: skip
-    beside = {path: work.open(path).data for path in paths if path in work.paths}
-    page = await show_page(file.data, work.jail, path=file.path, beside=beside)
+    page = await _open_page(file, work)
     if page.faults or not page.scripts:
         fault = shorten(page.faults[0]) if page.faults else "scripts that do not end"
         return Outcome(False, file.path, fault, "no script error")
     return Outcome(True, file.path, "a page without script errors")
+
+
+async def check_sight(check: kinds.HtmlShows, work: CheckedWork) -> Outcome:
+    """Texts that a reader of a page sees."""
+    file = work.find(check.file)
+    seen = normalize((await _open_page(file, work)).seen)
+    lacking = [one for one in check.all if normalize(one) not in seen]
+    if lacking:
+        return Outcome(False, file.path, f"does not show {join_first(lacking)}", "all of the texts")
+    return Outcome(True, file.path, "shows all of the texts")
+
+
+async def _open_page(file: CheckedFile, work: CheckedWork) -> WebPage:
+    """Open a page in a browser, once for all checks of a work."""
+    content = await work.read(file)
+    if not isinstance(content, TextContent) or file.identity.kind != "html":
+        raise ToolError(f"is {file.identity.kind}, not a page")
+    require(missing_browser(work.jail))
+
+    async def show() -> WebPage:
+        paths = {resolve_reference(one, base=file.path)
+                 for one in _references(file, content.text).files}  # fmt: skip
+        beside = {path: work.open(path).data for path in paths if path in work.paths}
+        return await show_page(file.data, work.jail, path=file.path, beside=beside)
+
+    return await work.once("shown", file, show)
 
 
 async def check_members(check: kinds.ZipMembers, work: CheckedWork) -> Outcome:

@@ -3,6 +3,7 @@
 import errno
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,6 +31,7 @@ COMMANDS = {
     "report": (".report:report", "Show the scores of one or more runs."),
     "compare": (".compare:compare", "Compare runs task by task."),
     "gate": (".gate:gate", "Decide whether a system got worse, as an exit code."),
+    "study": (".study:study", "Plan, run and report a study with questions asked first."),
     "results": (".exporting:results", "Export runs as Parquet or CSV tables."),
     "view": (".view:view", "Open a run in the browser."),
     "leaderboard": (
@@ -160,6 +162,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 def main() -> None:
     """Run the command; failures that are not bugs end in one line and an exit code."""
+    _use_utf8()
     try:
         code = app.main(prog_name="gta", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as exc:
@@ -181,6 +184,14 @@ def main() -> None:
             sys.exit(READER_GONE)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _use_utf8() -> None:
+    """Write UTF-8 to files and pipes on Windows too, whose code pages lack most characters."""
+    if sys.platform == "win32":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper) and stream.encoding != "utf-8":
+                stream.reconfigure(encoding="utf-8")
 
 
 def _exit_with(message: str, code: int) -> NoReturn:

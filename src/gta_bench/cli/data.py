@@ -304,7 +304,9 @@ def _append_dataset(file: Path, name: str, entry: DatasetSettings) -> None:
     key = name if "." not in name else json.dumps(name)
     given = entry.model_dump(exclude_none=True)
     lines = [f"{field} = {json.dumps(value)}\n" for field, value in given.items()]
-    file.write_text(f"{before}{gap}[datasets.{key}]\n{''.join(lines)}", encoding="utf-8")
+    file.write_text(
+        f"{before}{gap}[datasets.{key}]\n{''.join(lines)}", encoding="utf-8", newline="\n"
+    )
 
 
 @data.command("canary")

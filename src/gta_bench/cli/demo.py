@@ -1,5 +1,6 @@
 """`gta demo`: the whole pipeline on seven bundled tasks, without key, GPU or download."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from gta_bench import api
 from gta_bench.cli.options import NEW_FOLDER
 from gta_bench.cli.output import say, unit_bar
 from gta_bench.cli.report import report_markdown, write_reports
+from gta_bench.confine.systems import ROADS
 from gta_bench.demo import ATOMIC, WORKFLOW
 from gta_bench.demo.local_model import SMOLLM2, find_local_weights, open_local, serve_model
 from gta_bench.demo.script import make_scripted_judge, make_scripted_model
@@ -55,7 +57,7 @@ def demo(out: Path) -> None:
         judges=[make_scripted_judge()],
     )
     runs = {**atomic, **workflow, **_run_small_model(out / "small-model")}
-    (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8")
+    (out / "report.md").write_text(report_markdown([*runs]), encoding="utf-8", newline="\n")
     # The Workflow run comes first, because its deliverables are the most interesting to look at.
     api.report(out / "report.html", *sorted(runs, reverse=True))
     write_reports([*runs])
@@ -66,7 +68,8 @@ def demo(out: Path) -> None:
     used = [use for scores in runs.values() for use in scores.tools]
     unavailable = sorted({use.tool for use in used if use.unavailable})
     if unavailable:
-        say(f"Not available here: {', '.join(unavailable)}. `gta doctor` says how to fix it.")
+        fix = "`gta doctor` says how to fix it." if sys.platform == "linux" else ROADS
+        say(f"Not available here: {', '.join(unavailable)}. {fix}")
     raise click.exceptions.Exit(
         1 if unavailable or not all(map(_is_complete, runs.values())) else 0
     )

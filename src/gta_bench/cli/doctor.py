@@ -18,6 +18,7 @@ from gta_bench.cli.output import write_json, write_rows
 from gta_bench.cli.tools import check_tools
 from gta_bench.confine.network import require_network
 from gta_bench.confine.probe import probe
+from gta_bench.confine.systems import ROADS
 from gta_bench.content.browser import INSTALL as INSTALL_BROWSER
 from gta_bench.content.browser import find_browser
 from gta_bench.content.kinds import ContentKind
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gta_bench.judging.showing.draft import ShowFailure
 
 State = Literal["ok", "missing", "broken"]
+NEEDS_JAIL = "not without a jail"
 COLORS: dict[State, str] = {"ok": "green", "missing": "yellow", "broken": "red"}
 # In lines such as `scipy>=1.11; extra == "report"`.
 PACKAGE = re.compile(r"[A-Za-z0-9_.-]+")
@@ -106,6 +108,9 @@ def _check_keys(settings: Settings) -> Iterator[Diagnosis]:
 def _check_jails() -> Iterator[Diagnosis]:
     """Check every jail. Code of a model runs in the first one that works, or not at all."""
     found = asyncio.run(probe())
+    if all(jail.fix == ROADS for jail in found):
+        yield Diagnosis("jail", "missing", " ".join(jail.reason for jail in found), ROADS)
+        return
     works = any(jail.works for jail in found)
     for jail in found:
         if jail.works:
@@ -150,22 +155,33 @@ def _check_evidence(settings: Settings) -> Iterator[Diagnosis]:
     found = asyncio.run(check())
     good = [kind for kind, failures in found.items() if not failures]
     if good:
-        yield Diagnosis("evidence", "ok", f"rendered in the jail, one file each: {', '.join(good)}")
+        yield Diagnosis("evidence", "ok", f"rendered, one file each: {', '.join(good)}")
+    jailed: list[str] = []
     alike: dict[tuple[str, str, State], list[str]] = {}
     for kind, failures in found.items():
         for what, problem in failures[:1]:
+            if problem.fix == ROADS:
+                jailed.append(kind)
+                continue
             state: State = "missing" if isinstance(problem, NotInstalled) else "broken"
             alike.setdefault((f"{what}: {problem.reason}", problem.fix, state), []).append(kind)
     for (reason, fix, state), kinds in alike.items():
         yield Diagnosis(f"evidence {', '.join(kinds)}", state, reason, fix)
+    if jailed:
+        yield Diagnosis("evidence", "missing", f"{NEEDS_JAIL}: {', '.join(jailed)}")
 
 
 def _check_tools(settings: Settings) -> Iterator[Diagnosis]:
+    jailed: list[str] = []
     for name, state in check_tools(settings).items():
         if isinstance(state, Available):
             yield Diagnosis(f"tool {name}", "ok", state.backend)
+        elif state.fix == ROADS:
+            jailed.append(name)
         else:
             yield Diagnosis(f"tool {name}", "missing", state.reason, state.fix)
+    if jailed:
+        yield Diagnosis("tools", "missing", f"{NEEDS_JAIL}: {', '.join(jailed)}")
 
 
 def _check_similarity(settings: Settings) -> Diagnosis:

@@ -8,6 +8,7 @@ import click
 
 from gta_bench.cli.options import (
     DATASET,
+    FILE,
     NEW_FILE,
     NEW_FOLDER,
     RUN,
@@ -18,7 +19,7 @@ from gta_bench.cli.options import (
 )
 from gta_bench.cli.output import count_bar, say
 from gta_bench.datasets.selection import select_tasks
-from gta_bench.errors import UsageError, format_count
+from gta_bench.errors import UsageError, format_count, join_first
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.packages import require_packages
 from gta_bench.records.run import DatasetName
@@ -46,20 +47,53 @@ def export_group() -> None:
 @click.option("--dataset", "name", type=DATASET, required=True, help="Dataset to export.")
 @click.option("--tasks", show_default="all", help="Tasks by position (0:20) or by id (3,5,7).")
 @click.option("--out", type=NEW_FOLDER, required=True, help="Folder for the task folders.")
+@click.option(
+    "--wheel",
+    "wheels",
+    type=FILE,
+    multiple=True,
+    help="Wheel of a package for the images: of your own tools or checks, or of gta-bench; "
+    "repeatable.",
+)
 @data_option
-def harbor_command(name: DatasetName, tasks: str | None, out: Path, folder: str | None) -> None:
+def harbor_command(
+    name: DatasetName, tasks: str | None, out: Path, wheels: tuple[Path, ...], folder: str | None
+) -> None:
     """Export tasks as Harbor task folders, with our tools over MCP and our scoring as verifier."""
     from gta_bench.exports.harbor import export_harbor
 
     dataset = load_dataset(name, folder)
-    made = export_harbor(dataset, select_tasks(dataset.tasks, tasks), out)
+    made = export_harbor(dataset, select_tasks(dataset.tasks, tasks), out, wheels)
     say(f"Exported {format_count(len(made.folders), 'task')} to {out}.")
-    if made.left_out:
-        names = " ".join(made.left_out)
-        say(f"Left out, because they produce an image and are scored by their calls: {names}")
+    for why, names in (
+        ("Left out, because they produce an image and are scored by their calls", made.left_out),
+        ("Left out, because checks look at the state of a tool server", made.stateful),
+        ("With leaves that need a judge, so set GTA_JUDGE for `harbor run`", made.judged),
+        (
+            "Installed here from a checkout, so the images take them from the package index; name "
+            "their wheels with --wheel if it lacks them",
+            made.unbundled,
+        ),
+    ):
+        if names:
+            say(f"{why}: {join_first(names, 10)}")
     if made.missing:
         lacking = format_count(len(made.missing), "file")
         say(f"{lacking} missing from the dataset: {' '.join(made.missing[:10])}")
+    _say_forged(dataset.root)
+
+
+def _say_forged(root: Path) -> None:
+    """Warn about forged tasks that an agent can forge again, with their solutions."""
+    from gta_bench.forge.writing import ABOUT, Forge
+
+    if (root / ABOUT).is_file():
+        made = Forge.model_validate_json((root / ABOUT).read_bytes())
+        if made.namespace != "private":
+            say(
+                f"Anyone can forge the tasks of the namespace {made.namespace} again, with their "
+                "solutions: measure agents on --namespace private."
+            )
 
 
 @export_group.command("atif")

@@ -62,6 +62,6 @@ def label(run: Path, count: int | None, seed: int, port: int, export: Path | Non
 
 def _export_labels(run: Path, file: Path) -> None:
     raters = require_labels(run)
-    file.write_text(dump_labels_csv(raters, read_adjudication(run)), encoding="utf-8")
+    file.write_text(dump_labels_csv(raters, read_adjudication(run)), encoding="utf-8", newline="\n")
     labels = format_count(sum(len(one.labels) for one in raters), "label")
     say(f"Wrote {labels} of {format_count(len(raters), 'person', 'people')} to {file}.")

@@ -115,7 +115,12 @@ def _drop_option(words: Sequence[str], option: str) -> list[str]:
 
 
 def is_reader_gone() -> bool:
-    """Check whether the reader of stdout or stderr has closed its end of the pipe."""
+    """Check whether the reader of stdout or stderr has closed its end of the pipe.
+
+    Windows cannot say so before something is written, and then that fails.
+    """
+    if sys.platform == "win32":
+        return False
     outputs = select.poll()
     for stream in (sys.stdout, sys.stderr):
         outputs.register(stream.fileno(), 0)

@@ -166,7 +166,7 @@ def verify(
     wanted = Wanted(rejudge=rejudge, rerun=rerun, judge=judge, files=files, data=folder)
     entry, result = verify_bundle(bundle, wanted, command_settings())
     if out is not None:
-        out.write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        out.write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
     if as_json:
         write_json(result.model_dump(mode="json"))
     else:
@@ -212,7 +212,7 @@ def _write_comment(file: Path, bundles: Sequence[Path], checked: "Sequence[Check
             problems += [(own.check, own.message) for own in check_entry(one.entry)]
         reports.append(SubmissionReport(bundle.name, one.entry, one.signer, tuple(problems)))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(format_submissions(reports), encoding="utf-8")
+    file.write_text(format_submissions(reports), encoding="utf-8", newline="\n")
 
 
 def _write_verification(result: Verification) -> None:

@@ -178,6 +178,8 @@ def _serve_on_ray(
     file: Path, settings: Settings, tokens: Sequence[str], host: str, port: int, *, new: bool
 ) -> None:
     """Deploy the tools as the plan says, and remove them on Ctrl-C."""
+    if sys.platform == "win32":
+        raise EnvironmentProblem("gta tools serve --on ray needs Linux: start it on the cluster.")
     from gta_bench.serving.ray_plan import LOCAL, read_plan
 
     plan = read_plan(file, tool_names())

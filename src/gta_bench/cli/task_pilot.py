@@ -48,7 +48,7 @@ def preview(task: Path, out: Path | None) -> None:
         raise UsageError(f"{task} has several tasks. Preview one of them, such as {folder}.")
     found = preview_task(read_authored(folder), command_settings())
     file = out or Path(f"preview-{found.task.id}.html")
-    file.write_text(render_preview(found), encoding="utf-8")
+    file.write_text(render_preview(found), encoding="utf-8", newline="\n")
     say(f"Open {file}")
 
 

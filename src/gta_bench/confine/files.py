@@ -3,13 +3,16 @@
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from io import BufferedReader
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
+from gta_bench.confine.systems import explain_no_jail
 from gta_bench.redaction import Redactor, find_free_name
 
 CHUNK = 1 << 20
@@ -17,6 +20,9 @@ DEEPEST = 64  # levels of folders below a job's own that are kept
 LONGEST = 2048  # bytes of a path below it; with the host's own path, 4096 would be too many
 # How reading a folder fails if a job made it unreadable.
 HIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
+# Windows opens no folders and has other flags. No foreign code runs there that could swap a file
+# for a link meanwhile, so names are checked instead.
+HAS_DESCRIPTORS = os.open in os.supports_dir_fd
 
 
 class NotRegularError(OSError):
@@ -30,31 +36,88 @@ class _Usage(NamedTuple):
     files: int
 
 
+def _add_flags(flags: int, *names: str) -> int:
+    """Add those of the flags that this system has, and those that every file is opened with."""
+    for name in (*names, "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    return flags
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFolder:
+    """A folder that stays the same while it is open, even if its name is given to another one.
+
+    Without descriptors (Windows), it is only a path that was a folder when it was opened.
+    """
+
+    path: Path
+    descriptor: int | None
+
+    def entry(self, name: str | Path) -> str | Path:
+        """The name of an entry, to be used together with `descriptor` as `dir_fd`."""
+        return name if self.descriptor is not None else self.path / name
+
+    def stat(self) -> os.stat_result:
+        """The folder's own properties."""
+        return self.path.stat() if self.descriptor is None else os.fstat(self.descriptor)
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """Its entries, in no particular order."""
+        with _scan(self) as entries:
+            yield from entries
+
+
 @contextmanager
-def open_folder(path: Path | str, *, within: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder; raises OSError if it is a link."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(path, flags, dir_fd=within)
+def _scan(folder: OpenFolder) -> Iterator[Iterator[os.DirEntry[str]]]:
+    if folder.descriptor is None:
+        with os.scandir(str(folder.path)) as entries:
+            yield entries
+    else:
+        with os.scandir(folder.descriptor) as entries:
+            yield entries
+
+
+@contextmanager
+def open_folder(path: Path | str, *, within: OpenFolder | None = None) -> Iterator[OpenFolder]:
+    """A folder, open; raises OSError if it is a link."""
+    where, parent = (path, None) if within is None else (within.entry(path), within.descriptor)
+    whole = Path(path) if within is None else within.path / path
+    if not HAS_DESCRIPTORS:
+        _require_folder(os.lstat(where), where)
+        yield OpenFolder(whole, None)
+        return
+    folder = os.open(where, _add_flags(os.O_RDONLY, "O_DIRECTORY", "O_NOFOLLOW"), dir_fd=parent)
     try:
-        yield folder
+        yield OpenFolder(whole, folder)
     finally:
         os.close(folder)
 
 
+def _require_folder(about: os.stat_result, path: Path | str) -> None:
+    # A junction of Windows is a folder that is also a link.
+    linked = getattr(about, "st_file_attributes", 0) & stat.FILE_ATTRIBUTE_REPARSE_POINT
+    if not stat.S_ISDIR(about.st_mode) or linked:
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path))
+
+
 def open_regular(
-    path: Path | str, *, within: int | None = None, follow: bool = False
+    path: Path | str, *, within: OpenFolder | None = None, follow: bool = False
 ) -> BufferedReader:
     """Open a regular file for reading without blocking; raise OSError for anything else.
 
     Links are refused unless `follow` is set. The file is checked before opening, because opening a
     device can have effects, and again afterwards, because it may have been replaced in between.
     """
-    before = os.stat(path, dir_fd=within, follow_symlinks=follow)
+    where, parent = (path, None) if within is None else (within.entry(path), within.descriptor)
+    before = os.stat(where, dir_fd=parent, follow_symlinks=follow)
     _require_regular(before.st_mode, path)
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW, dir_fd=within)
+    flags = _add_flags(os.O_RDONLY, "O_NONBLOCK", "O_NOCTTY", *(() if follow else ("O_NOFOLLOW",)))
+    descriptor = os.open(where, flags, dir_fd=parent)
     try:
-        _require_regular(os.fstat(descriptor).st_mode, path)
+        after = os.fstat(descriptor)
+        _require_regular(after.st_mode, path)
+        if not HAS_DESCRIPTORS and not os.path.samestat(before, after):
+            raise NotRegularError(errno.EINVAL, "was replaced meanwhile", str(path))
         return os.fdopen(descriptor, "rb")
     except OSError:
         os.close(descriptor)
@@ -74,17 +137,36 @@ def read_bounded(stream: BinaryIO, most: int) -> bytes | None:
     return None if len(data) > most else data
 
 
-def write_new(name: str, data: bytes, *, within: int) -> None:
+def write_new(name: str, data: bytes, *, within: OpenFolder) -> None:
     """Create a file that must not exist yet; it is removed again on failure."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o644, dir_fd=within)
+    flags = _add_flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL, "O_NOFOLLOW")
+    descriptor = os.open(within.entry(name), flags, 0o644, dir_fd=within.descriptor)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
     except BaseException:
         with suppress(OSError):
-            os.unlink(name, dir_fd=within)
+            remove_file(name, within=within)
         raise
+
+
+def remove_file(name: str, *, within: OpenFolder) -> None:
+    """Delete a file or a link, also one that is read-only, which Windows would refuse."""
+    if not HAS_DESCRIPTORS:
+        path = within.path / name
+        if not path.is_symlink():
+            path.chmod(stat.S_IWRITE)
+    os.unlink(within.entry(name), dir_fd=within.descriptor)
+
+
+def set_mode(name: str, mode: int, *, within: OpenFolder) -> None:
+    """Set the permissions of an entry of a folder."""
+    os.chmod(within.entry(name), mode, dir_fd=within.descriptor)
+
+
+def lstat_entry(name: str, *, within: OpenFolder) -> os.stat_result:
+    """The properties of an entry of a folder, without following a link."""
+    return os.stat(within.entry(name), dir_fd=within.descriptor, follow_symlinks=False)
 
 
 def walk(root: Path, *, strict: bool = False) -> Iterator[os.DirEntry[str]]:
@@ -143,12 +225,12 @@ def _read_below(root: Path, parts: Sequence[str]) -> Iterator[tuple[str, Buffere
 
 
 def _walk_open(
-    folder: int, name: str, shown: str, deeper: int
+    folder: OpenFolder, name: str, shown: str, deeper: int
 ) -> Iterator[tuple[str, BufferedReader | None]]:
     """Yield an entry of an open folder, or everything in it if it is a folder."""
     shown = os.fsencode(shown).decode("utf-8", "replace")
     try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        mode = lstat_entry(name, within=folder).st_mode
         if not stat.S_ISDIR(mode):
             yield shown, open_regular(name, within=folder) if stat.S_ISREG(mode) else None
             return
@@ -181,7 +263,7 @@ def usage(root: Path, *, most_bytes: int, most_files: int) -> _Usage:
 
 def give(folder: Path, user: int | None) -> None:
     """Make a job's user the owner of a folder; None if the job has our user."""
-    if user is not None:
+    if user is not None and sys.platform != "win32":
         os.chown(folder, user, user, follow_symlinks=False)
 
 
@@ -190,6 +272,8 @@ def take_back(root: Path, owner: os.stat_result) -> None:
 
     No process may write to it meanwhile. Folders that are nested too deep to be read are removed.
     """
+    if sys.platform != "linux":
+        raise explain_no_jail()
     with suppress(PermissionError):  # a job cannot have changed what we cannot change
         os.chown(root, owner.st_uid, owner.st_gid, follow_symlinks=False)
         root.chmod(owner.st_mode & 0o777)
@@ -197,20 +281,23 @@ def take_back(root: Path, owner: os.stat_result) -> None:
         _take_back(top, owner, DEEPEST, LONGEST)
 
 
-def _take_back(folder: int, owner: os.stat_result, deeper: int, longer: int) -> None:
+def _take_back(folder: OpenFolder, owner: os.stat_result, deeper: int, longer: int) -> None:
+    if sys.platform != "linux":
+        raise explain_no_jail()
+    descriptor = folder.descriptor
     for name in list_names(folder):
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        mode = lstat_entry(name, within=folder).st_mode
         is_folder = stat.S_ISDIR(mode)
         with suppress(PermissionError):
-            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
             if is_folder or stat.S_ISREG(mode):
-                os.chmod(name, 0o755 if is_folder else 0o644, dir_fd=folder)
+                set_mode(name, 0o755 if is_folder else 0o644, within=folder)
         left = longer - len(os.fsencode(name)) - 1
         if is_folder and deeper and left > 0:
             with suppress(PermissionError), open_folder(name, within=folder) as below:
                 _take_back(below, owner, deeper - 1, left)
         elif is_folder:
-            remove_tree(Path(f"/proc/self/fd/{folder}", name))
+            remove_tree(Path(f"/proc/self/fd/{descriptor}", name))
 
 
 def redact_tree(root: Path, redactor: Redactor) -> None:
@@ -238,7 +325,7 @@ def _redact_file(path: Path, redactor: Redactor) -> None:
         path.unlink()
         with open_folder(path.parent) as folder:
             write_new(path.name, clean, within=folder)
-            os.chmod(path.name, stat.S_IMODE(mode), dir_fd=folder)
+            set_mode(path.name, stat.S_IMODE(mode), within=folder)
 
 
 def remove_tree(root: Path) -> None:
@@ -252,31 +339,36 @@ def remove_tree(root: Path) -> None:
         names = list_names(top)
         while names:
             name = names.pop()
-            if not _is_folder(name, top):
-                os.unlink(name, dir_fd=top)
+            if not is_folder(name, within=top):
+                remove_file(name, within=top)
                 continue
             with suppress(PermissionError):
-                os.chmod(name, 0o700, dir_fd=top)
+                set_mode(name, 0o700, within=top)
             with open_folder(name, within=top) as folder:
                 for child in list_names(folder):
-                    if _is_folder(child, folder):
+                    if is_folder(child, within=folder):
                         counter += 1
                         with suppress(PermissionError):
-                            os.chmod(child, 0o700, dir_fd=folder)
+                            set_mode(child, 0o700, within=folder)
                         moved = f".moved-{counter}-{os.urandom(6).hex()}"
-                        os.rename(child, moved, src_dir_fd=folder, dst_dir_fd=top)
+                        _move(child, moved, folder, top)
                         names.append(moved)
                     else:
-                        os.unlink(child, dir_fd=folder)
-            os.rmdir(name, dir_fd=top)
+                        remove_file(child, within=folder)
+            os.rmdir(top.entry(name), dir_fd=top.descriptor)
     root.rmdir()
 
 
-def list_names(folder: int) -> list[str]:
+def _move(name: str, moved: str, folder: OpenFolder, top: OpenFolder) -> None:
+    old, new = folder.entry(name), top.entry(moved)
+    os.rename(old, new, src_dir_fd=folder.descriptor, dst_dir_fd=top.descriptor)
+
+
+def list_names(folder: OpenFolder) -> list[str]:
     """The names in an open folder, in no particular order."""
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries]
+    return [entry.name for entry in folder.scan()]
 
 
-def _is_folder(name: str, within: int) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
+def is_folder(name: str, *, within: OpenFolder) -> bool:
+    """Whether an entry of a folder is itself a folder, not a link to one."""
+    return stat.S_ISDIR(lstat_entry(name, within=within).st_mode)

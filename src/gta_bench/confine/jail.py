@@ -37,6 +37,7 @@ from gta_bench.confine.limits import (
 )
 from gta_bench.confine.names import is_plain, quote_foreign
 from gta_bench.confine.process import EndedProcess
+from gta_bench.confine.systems import require_linux
 from gta_bench.confine.walls import Job, Places, Python
 from gta_bench.errors import ConfinedCause, ConfinedError, ToolError, ToolUnavailable
 from gta_bench.records.base import Record
@@ -76,6 +77,7 @@ class Jail:
         python: Python | None = None,
         temporary: Path | None = None,
     ) -> None:
+        require_linux()
         self.kind: JailKind = kind
         self.slots = slots
         self._python = python or Python.current()

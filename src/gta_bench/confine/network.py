@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ class OpenNetwork:
 
 async def open_network() -> OpenNetwork:
     """Create a namespace that reaches only public addresses; EnvironmentProblem if that fails."""
+    if sys.platform != "linux":
+        raise EnvironmentProblem(f"{REFUSED}: it needs Linux.")
     is_root = choose_job_user("bubblewrap") is not None
     if os.geteuid() == 0 and not is_root:
         raise EnvironmentProblem(f"{REFUSED}: root has no CAP_SYS_ADMIN. Run as an ordinary user.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gta_bench.confine.inside import landlock, seccomp
 from gta_bench.confine.jail import Jail
 from gta_bench.confine.limits import JailKind, JailLimits
+from gta_bench.confine.systems import NAMES, ROADS, require_linux
 from gta_bench.confine.walls import Python
 from gta_bench.errors import GtaError, ToolUnavailable
 
@@ -21,7 +22,6 @@ NAMESPACES = (
 UTIL_LINUX = "Install util-linux, which has `prlimit` and `setpriv`."
 NEWER_BUBBLEWRAP = "Install bubblewrap 0.8 or newer."
 NEWER_KERNEL = "Landlock needs Linux 6.2 or newer with `landlock` among its `lsm=` modules."
-TOOL_SERVER = "Run the tools on a Linux machine (`gta tools serve`) and use `--tools URL` here."
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,7 @@ async def find_jail(
     works: it sees the user's files and the network, and results record that (`Report.jail` is
     "none").
     """
+    require_linux()
     found: list[JailAvailability] = []
     for kind in ORDER:
         found.append(await _examine(kind, python))
@@ -59,7 +60,7 @@ async def find_jail(
             for other in found[:-1]:
                 logger.warning("Using %s: %s %s", kind, other.reason, other.fix)
             return Jail(kind, slots=slots, python=python)
-    if unconfined and sys.platform == "linux":
+    if unconfined:
         return Jail("none", slots=slots, python=python)
     reasons = " ".join(f"{entry.kind}: {entry.reason}" for entry in found)
     problem = f"No jail for foreign code works here. {reasons}"
@@ -83,9 +84,10 @@ async def _examine(kind: JailKind, python: Python | None) -> JailAvailability:
 def _missing(kind: JailKind) -> JailAvailability | None:
     """Why that kind cannot work, as far as that is known without trying it."""
     if sys.platform != "linux":
-        return JailAvailability(kind, False, f"{sys.platform} has no {kind}.", TOOL_SERVER)
+        system = NAMES.get(sys.platform, sys.platform)
+        return JailAvailability(kind, False, f"{system} has no {kind}.", ROADS)
     if seccomp.this_architecture() is None:
-        return JailAvailability(kind, False, "Only x86_64 and aarch64 are supported.", TOOL_SERVER)
+        return JailAvailability(kind, False, "Only x86_64 and aarch64 are supported.", ROADS)
     if kind == "bubblewrap" and shutil.which("bwrap") is None:
         return JailAvailability(kind, False, "bubblewrap is not installed.", INSTALL)
     if kind == "landlock" and landlock.abi() < landlock.OLDEST_ABI:

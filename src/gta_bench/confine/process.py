@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
 
+from gta_bench.confine.systems import require_linux
+
 ProcessStop = Literal["timeout", "output", "disk", "cancelled"]
 
 TICK = 0.05  # seconds between checks of the clock, the disk and cancellation
@@ -125,6 +127,7 @@ def run(
     The thread that starts a child must outlive it, because the child dies with that thread
     (PR_SET_PDEATHSIG); so the same call starts and waits. `descriptors` are passed to the child.
     """
+    require_linux()
     start = time.monotonic()
     process = subprocess.Popen(
         argv,

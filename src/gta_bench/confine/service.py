@@ -22,6 +22,7 @@ from gta_bench.confine.bubblewrap import Bind, Walls
 from gta_bench.confine.inside.protocol import READY
 from gta_bench.confine.limits import MIB, JailLimits
 from gta_bench.confine.names import quote_foreign
+from gta_bench.confine.systems import require_linux
 from gta_bench.confine.walls import ENVIRONMENT, START, Python, limit_command, user_command
 from gta_bench.errors import EnvironmentProblem
 
@@ -76,6 +77,7 @@ class ServiceProcess:
     """
 
     def __init__(self, plan: ServicePlan, beside: "ServiceProcess | None" = None) -> None:
+        require_linux("A tool server that is started here")
         self.plan = plan
         self.problem: str | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -240,7 +242,7 @@ class ServiceProcess:
             if not any(parent in shown for parent in path.parents)
         ]
         if plan.network == "open":
-            (self._folder / "resolv.conf").write_text(f"nameserver {network.RESOLVER}\n")
+            (self._folder / "resolv.conf").write_bytes(f"nameserver {network.RESOLVER}\n".encode())
             (self._folder / "resolv.conf").chmod(0o644)
             binds += [Bind(name, name, optional=True) for name in network.CERTIFICATES]
             binds.append(Bind(str(self._folder / "resolv.conf"), "/etc/resolv.conf"))

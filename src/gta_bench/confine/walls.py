@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -248,6 +247,8 @@ def limit_command(limits: JailLimits) -> list[str]:
     System programs do here what `inside.launch` does for snippets, because starting Python takes
     longer than many programs run.
     """
+    import resource  # Windows has none, and no job gets that far there
+
     wanted = {
         "as": (resource.RLIMIT_AS, limits.memory_bytes, 0),
         "core": (resource.RLIMIT_CORE, 0, 0),

@@ -12,6 +12,7 @@ There is no `..`, no deeper folder, no link, no `~`, no URL and no %-decoding.
 
 import hashlib
 import os
+import sys
 import threading
 import time
 import unicodedata
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from gta_bench.confine import files
+from gta_bench.confine.files import OpenFolder
 from gta_bench.confine.limits import MIB
 from gta_bench.confine.names import add_number, clean_name, is_plain, quote_foreign
 from gta_bench.datasets.files import KINDS
@@ -89,8 +91,6 @@ class Workspace:
         Attachments are copied, so that no change in a workspace reaches the dataset.
         `follow_links` is for datasets that consist of links, such as the Hub's cache.
         """
-        if os.open not in os.supports_dir_fd:
-            raise EnvironmentProblem("Workspaces need Linux or macOS; use the tool server.")
         root.mkdir(parents=True, exist_ok=True)
         space = cls(root.resolve(strict=True), quota or Quota())
         for name in (*FOLDERS, PARTIAL):
@@ -118,7 +118,7 @@ class Workspace:
                 files.write_new(name, data, within=inputs)
             except FileExistsError as exc:
                 raise EnvironmentProblem(f"{path!r} is in the workspace already.") from exc
-            os.chmod(name, 0o444, dir_fd=inputs)
+            files.set_mode(name, 0o444, within=inputs)
 
     # Reading
 
@@ -193,26 +193,23 @@ class Workspace:
             try:
                 # Two files can be written within one tick of the clock.
                 stamp = max(time.time_ns(), newest + 1)
-                os.utime(partial, ns=(stamp, stamp), dir_fd=workbench)
-                owner = os.fstat(outputs)
-                if os.geteuid() == 0 and owner.st_uid != 0:  # so that a harness can change the file
-                    user, group = owner.st_uid, owner.st_gid
-                    os.chown(partial, user, group, dir_fd=workbench, follow_symlinks=False)
+                where = workbench.entry(partial)
+                os.utime(where, ns=(stamp, stamp), dir_fd=workbench.descriptor)
+                _give_to_owner(partial, workbench, outputs)
                 kept = _publish(partial, wanted, workbench, outputs, overwrite=overwrite)
             finally:
                 with suppress(FileNotFoundError):
-                    os.unlink(partial, dir_fd=workbench)
+                    files.remove_file(partial, within=workbench)
         return _output_file(kept, data)
 
-    def _make_room(self, outputs: int, name: str, size: int, *, overwrite: bool) -> int:
+    def _make_room(self, outputs: OpenFolder, name: str, size: int, *, overwrite: bool) -> int:
         """Refuse a file that exceeds the quota; return the time of the newest output."""
         used = count = newest = 0
-        with os.scandir(outputs) as entries:
-            for entry in entries:
-                about = entry.stat(follow_symlinks=False)
-                newest = max(newest, about.st_mtime_ns)
-                if not (overwrite and entry.name == name):
-                    used, count = used + about.st_size, count + 1
+        for entry in outputs.scan():
+            about = entry.stat(follow_symlinks=False)
+            newest = max(newest, about.st_mtime_ns)
+            if not (overwrite and entry.name == name):
+                used, count = used + about.st_size, count + 1
         if count >= self.quota.files:
             raise ToolError(f"The task has {count} output files; no more are allowed.")
         if used + size > self.quota.total_bytes:
@@ -243,8 +240,7 @@ class Workspace:
             ages = []
             for name in _names(within):
                 with suppress(OSError):
-                    about = os.stat(name, dir_fd=within, follow_symlinks=False)
-                    ages.append((about.st_mtime_ns, name))
+                    ages.append((files.lstat_entry(name, within=within).st_mtime_ns, name))
         newest_first = (f"outputs/{name}" for _, name in sorted(ages, reverse=True))
         return next((path for path in newest_first if self._is_image(path)), None)
 
@@ -270,8 +266,8 @@ class Workspace:
             return files.open_regular(name, within=within)
 
     @contextmanager
-    def _folder(self, name: str) -> Iterator[int]:
-        """A descriptor of one of the workspace's folders, reached without following a link."""
+    def _folder(self, name: str) -> Iterator[OpenFolder]:
+        """One of the workspace's folders, reached without following a link."""
         with ExitStack() as stack:
             try:
                 root = stack.enter_context(files.open_folder(self.root))
@@ -304,7 +300,7 @@ def _parts(spelling: str) -> list[str]:
     return parts
 
 
-def _names(folder: int) -> list[str]:
+def _names(folder: OpenFolder) -> list[str]:
     return sorted(files.list_names(folder))
 
 
@@ -312,20 +308,42 @@ def _output_file(name: str, data: bytes) -> OutputFile:
     return OutputFile(f"outputs/{name}", len(data), hashlib.sha256(data).hexdigest())
 
 
-def _publish(partial: str, wanted: str, workbench: int, outputs: int, *, overwrite: bool) -> str:
-    """Give a finished file its name; `os.link` never replaces a file, `os.replace` always does."""
+def _give_to_owner(name: str, folder: OpenFolder, outputs: OpenFolder) -> None:
+    """Give root's file to the owner of the outputs, so that a harness can change it."""
+    owner = outputs.stat()
+    if sys.platform != "win32" and os.geteuid() == 0 and owner.st_uid != 0:
+        user, group = owner.st_uid, owner.st_gid
+        os.chown(name, user, group, dir_fd=folder.descriptor, follow_symlinks=False)
+
+
+def _publish(
+    partial: str, wanted: str, workbench: OpenFolder, outputs: OpenFolder, *, overwrite: bool
+) -> str:
+    """Give a finished file its name; unless asked to, no file is ever replaced."""
+    source, places = workbench.entry(partial), (workbench.descriptor, outputs.descriptor)
     if overwrite:
         try:
-            os.replace(partial, wanted, src_dir_fd=workbench, dst_dir_fd=outputs)
-        except IsADirectoryError as exc:
+            target = outputs.entry(wanted)
+            os.replace(source, target, src_dir_fd=places[0], dst_dir_fd=places[1])
+        except (IsADirectoryError, PermissionError) as exc:  # the latter on Windows
+            if not files.is_folder(wanted, within=outputs):
+                raise
             raise ToolError(f"`{wanted}` is a folder; choose another name.") from exc
         return wanted
     name, number = wanted, 1
     while True:
         try:
-            os.link(partial, name, src_dir_fd=workbench, dst_dir_fd=outputs, follow_symlinks=False)
+            _link(source, outputs.entry(name), places)
         except FileExistsError:
             number += 1
             name = add_number(wanted, number)
         else:
             return name
+
+
+def _link(source: str | Path, target: str | Path, places: tuple[int | None, int | None]) -> None:
+    """Give a file another name; raises FileExistsError if that name is taken."""
+    if sys.platform == "win32":
+        os.rename(source, target)  # noqa: PTH104 (which says nothing about a name that is taken)
+        return
+    os.link(source, target, src_dir_fd=places[0], dst_dir_fd=places[1], follow_symlinks=False)

@@ -60,7 +60,7 @@ class WebPage:
     """A page after its scripts ran. `scripts` is False if they did not finish and were disabled.
 
     `refused` are addresses that it requested and did not get, `faults` are errors of its scripts.
-    `unseen` is text that it contains but does not show.
+    `seen` is its text that can be seen, and `unseen` text that it contains but does not show.
     """
 
     title: str
@@ -70,6 +70,7 @@ class WebPage:
     scripts: bool
     refused: tuple[str, ...]
     faults: tuple[str, ...]
+    seen: str = ""
     unseen: str = ""
     strips: tuple[Strip, ...] = ()
 
@@ -150,7 +151,7 @@ async def _show(
             "page": parts[0][0],
             "view": view,
             "stay": read_inside("stay.js"),
-            "unseen": read_inside("unseen.js"),
+            "seen": read_inside("seen.js"),
             "files": {
                 path: {"input": f"{places.inputs}/{number}", "type": kind}
                 for number, (path, kind, _) in enumerate(parts)

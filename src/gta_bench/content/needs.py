@@ -3,12 +3,14 @@
 import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from gta_bench.confine.jail import Jail
+from gta_bench.confine.systems import ROADS
 from gta_bench.errors import NotInstalled
 from gta_bench.packages import install_command, missing_packages
 
@@ -63,7 +65,9 @@ def missing_walls(jail: Jail | None, program: str) -> Missing | None:
     if jail is not None and jail.kind != "landlock":
         return None
     where = "without a jail" if jail is None else "in the Landlock jail"
-    fix = "Install bubblewrap; `gta doctor` shows why it does not work."
+    fix = ROADS
+    if sys.platform == "linux":
+        fix = "Install bubblewrap; `gta doctor` shows why it does not work."
     return Missing(f"{program} does not run {where}.", fix)
 
 

@@ -198,7 +198,7 @@ def _write_released(dataset: WorkflowDataset, out: Path) -> None:
     for target, source in copies.items():
         _copy(source, target)
     written = json.dumps(entries, indent=2, ensure_ascii=False)
-    (out / MAIN_FILE["workflow"]).write_text(f"{written}\n", encoding="utf-8")
+    (out / MAIN_FILE["workflow"]).write_text(f"{written}\n", encoding="utf-8", newline="\n")
 
 
 def _inside(out: Path, path: str, task: str) -> Path:

@@ -124,7 +124,7 @@ def _continue(client: httpx.Client, url: str, part: Path, progress: Progress) ->
         done = have if resumed else 0
         length = response.headers.get("content-length")
         total = done + int(length) if length is not None else None
-        _tag_file(part).write_text(response.headers.get("etag", ""), encoding="utf-8")
+        _tag_file(part).write_text(response.headers.get("etag", ""), encoding="utf-8", newline="\n")
         with part.open("ab" if resumed else "wb") as stream:
             for chunk in response.iter_raw():
                 stream.write(chunk)

@@ -68,7 +68,9 @@ def read_receipt(root: Path) -> Receipt | None:
 
 def write_receipt(root: Path, receipt: Receipt) -> None:
     """Write the receipt to the folder that it describes."""
-    (root / RECEIPT).write_text(receipt.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (root / RECEIPT).write_text(
+        receipt.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n"
+    )
 
 
 def find_changes(root: Path, receipt: Receipt) -> Iterator[str]:
@@ -119,7 +121,7 @@ def write_prompts(folder: Path, texts: Mapping[str, str]) -> None:
     """Write texts to the file that `read_prompts` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(dict(texts), indent=2, ensure_ascii=False)
-    (folder / PROMPTS_FILE).write_text(f"{content}\n", encoding="utf-8")
+    (folder / PROMPTS_FILE).write_text(f"{content}\n", encoding="utf-8", newline="\n")
 
 
 def text_digest(text: str) -> str:

@@ -154,13 +154,16 @@ def _sales(results: Results) -> ModelOutput:
         code = LINES.format(months=[name[:3] for name in months], first=ahead[0], second=ahead[1])
         return _call("Plot", command=code)
     if len(results) == 4:
+        pictures = PICTURE.findall(results[3])
+        if not pictures:
+            return _say("The chart cannot be drawn here, so there is no report.")
         month = next(row[0] for row in rows if int(row[2]) > int(row[1]))
         text = REPORT.format(first=results[1], second=results[2], month=month, last=second[-1])
         return _call(
             "PdfFileGenerator",
             filename="report",
             content=text,
-            image_paths=PICTURE.findall(results[3])[0],
+            image_paths=pictures[0],
         )
     return _say("The report is in report.pdf.")
 

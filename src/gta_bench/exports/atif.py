@@ -31,7 +31,9 @@ def export_atif(run: StorePath, out: Path) -> int:
         if unit.failure is None:
             found = _make_trajectory(unit, manifest)
             file = out / f"{found.trajectory_id}.json"
-            file.write_text(found.model_dump_json(exclude_none=True, indent=1), encoding="utf-8")
+            file.write_text(
+                found.model_dump_json(exclude_none=True, indent=1), encoding="utf-8", newline="\n"
+            )
             exported += 1
     return exported
 

@@ -139,8 +139,11 @@ def _shorten(value: float) -> str:
     return f"{value / 1000:,.0f}k" if abs(value) >= _HUGE else f"{value:,.0f}"
 
 
-def write_document(title: str, *blocks: WordBlock, color: str = BLUE) -> bytes:
-    """Return a Word document: a title, then headings, paragraphs, tables and pictures."""
+def write_document(title: str, *blocks: WordBlock, color: str = BLUE, white: bool = False) -> bytes:
+    """Return a Word document: a title, then headings, paragraphs, tables and pictures.
+
+    With `white`, its paragraphs are written in white.
+    """
     document = docx.Document()
     document.core_properties.title = title
     document.core_properties.author = ""
@@ -167,7 +170,9 @@ def write_document(title: str, *blocks: WordBlock, color: str = BLUE) -> bytes:
             case WordPicture():
                 _add_picture(document, block)
             case _:
-                document.add_paragraph(block)
+                written = document.add_paragraph().add_run(block)
+                if white:
+                    written.font.color.rgb = WordColor.from_string(WHITE)
     data = io.BytesIO()
     document.save(data)
     return repack(data.getvalue())

@@ -225,6 +225,15 @@ MEANINGS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
              "fr": ("aide|assistance", "écri|contact|mail|adress")},
     "newsletter": {"de": ("woche|wöchentlich",), "es": ("semana",), "fr": ("semaine|hebdo",)},
 }  # fmt: skip
+# Words that deny something, by language, and texts that right translations may write with them.
+DENYING: Final = {
+    "de": "nicht|nichts|kein(?:e[mnrs]?)?|nie|niemals|nein",
+    "es": "no|nunca|jamás|nada|ningun[oa]|ningún|tampoco",
+    "fr": "ne|n|pas|jamais|rien|aucune?|non",
+}
+MAY_DENY: Final = ("error_later", "cart_empty", "account_new", "coupon_used", "password_wrong",
+                   "password_short", "search_none", "help")  # fmt: skip
+DENIAL: Final = {"de": "Das stimmt nicht.", "es": "Eso no es cierto.", "fr": "Ce n'est pas vrai."}
 # Words without a meaning, by language.
 FILLER: Final = {
     "de": "Und die, der und das in den von zu mit sich auf dem.",

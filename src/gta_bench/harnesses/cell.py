@@ -24,6 +24,7 @@ import anyio
 from gta_bench.confine import files, network
 from gta_bench.confine.bubblewrap import find_job_user, open_filter_file
 from gta_bench.confine.process import count_deleted_bytes, memory_exceeds
+from gta_bench.confine.systems import require_linux
 from gta_bench.errors import EnvironmentProblem
 from gta_bench.harnesses import choice
 
@@ -69,6 +70,7 @@ class Cell:
     """An open cell; leaving the context kills everything inside."""
 
     def __init__(self, plan: choice.Plan) -> None:
+        require_linux("A harness")
         self.plan = plan
         self.folder = Path(tempfile.mkdtemp(prefix="gta-cell-"))
         self.ports: dict[str, int] = {}
@@ -150,7 +152,7 @@ class Cell:
     def show(self, folder: str, name: str, text: str) -> None:
         """Write a file that the cell can read, regardless of the umask."""
         file = self.folder / folder / name
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", newline="\n")
         file.chmod(0o644)
 
     def port(self, name: str) -> int:

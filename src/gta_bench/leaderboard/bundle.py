@@ -132,7 +132,9 @@ def sign_bundle(
     key: Ed25519PrivateKey,
 ) -> OpenBundle:
     """Write the entry, the list of files and its signature into a folder of runs."""
-    (folder / ENTRY).write_text(entry.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (folder / ENTRY).write_text(
+        entry.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n"
+    )
     files = list_bundle_files(folder)
     bundle = BundleManifest(
         dataset=manifest.spec.dataset,
@@ -144,7 +146,9 @@ def sign_bundle(
     text = bundle.model_dump_json(indent=2).encode() + b"\n"
     (folder / BUNDLE).write_bytes(text)
     signature = sign(text, key)
-    (folder / SIGNATURE).write_text(signature.model_dump_json(indent=2), encoding="utf-8")
+    (folder / SIGNATURE).write_text(
+        signature.model_dump_json(indent=2), encoding="utf-8", newline="\n"
+    )
     return OpenBundle(entry, bundle, signature, _runs(folder))
 
 

@@ -450,6 +450,16 @@ class HtmlOpens(_FileCheck):
     check: Literal["html.opens"] = Field(alias="is")
 
 
+class HtmlShows(_FileCheck):
+    """Holds if a reader of the page in a browser sees all of `all`.
+
+    Texts that are hidden, outside, tiny or in the color of the background are not seen.
+    """
+
+    check: Literal["html.shows"] = Field(alias="is")
+    all: Texts
+
+
 class HtmlLinks(_FileCheck):
     """Holds if every local file and anchor that a page or Markdown text refers to exists."""
 
@@ -575,7 +585,7 @@ OurCheck = (
     | TableShape | TableValue | TableSum | TableOrder | TableKeys | TableSame
     | XlsxCell | XlsxNoErrors | JsonPath | ImageFacts | ImageText
     | MediaFacts | MediaShows | MediaSays
-    | HtmlOpens | HtmlLinks | ZipMembers | AnswerContains | AnswerLine
+    | HtmlOpens | HtmlShows | HtmlLinks | ZipMembers | AnswerContains | AnswerLine
     | StateFile | SqliteQuery | PythonCheck
 )  # fmt: skip
 

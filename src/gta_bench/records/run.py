@@ -303,6 +303,8 @@ class RunManifest(Displayed, Record):
     have fewer; None if not recorded. `edited_from` is the digest of the dataset that was run, if
     the results were judged again with edited requirements. `shown` lists what a harness saw of the
     machine besides its task. `canaries` are lines of the dataset's files that no output may have.
+    `study` has the SHA-256 digests of the study's file if the run is part of a study: more than one
+    if the file was changed while the run grew.
     """
 
     format: Literal[1] = 1
@@ -318,6 +320,7 @@ class RunManifest(Displayed, Record):
     shown: tuple[str, ...] = ()
     growth: tuple[Growth, ...] = ()
     canaries: tuple[str, ...] = Field((), exclude_if=lambda canaries: not canaries)
+    study: tuple[str, ...] = Field(default=(), exclude_if=lambda study: not study)
 
     @model_validator(mode="before")
     @classmethod
@@ -360,10 +363,11 @@ class RunManifest(Displayed, Record):
         known = set(self.spec.tasks)
         added = tuple(task for task in spec.tasks if task not in known)
         grown = Growth(when=other.created, tasks=added, epochs=self.spec.epochs)
-        notes = dict.fromkeys((*self.notes, *other.notes))
-        return self.model_copy(
-            update={"spec": spec, "growth": (*self.growth, grown), "notes": tuple(notes)}
-        )
+        both = {
+            name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name))))
+            for name in ("notes", "study")
+        }
+        return self.model_copy(update={"spec": spec, "growth": (*self.growth, grown), **both})
 
     def with_spec(self, **changes: Any) -> "RunManifest":
         """A copy with other values in its `spec`."""

@@ -119,3 +119,28 @@ class RunVariance(Record):
     within_tasks: float
     between_tasks: float
     unstable: float
+
+
+VarianceSource = Literal[
+    "task",
+    "model",
+    "agent",
+    "task x model",
+    "task x agent",
+    "model x agent",
+    "task x model x agent",
+    "run",
+]
+
+
+class VarianceComponent(Record):
+    """A part of the variance of one score: of a task drawn at random, by any system of a design.
+
+    All parts together are the whole variance, of which `share` is this one's. `with_runs` says that
+    it includes the variance between runs, which one epoch cannot separate.
+    """
+
+    source: VarianceSource
+    variance: Interval
+    share: float
+    with_runs: bool = False

@@ -21,6 +21,7 @@ from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, Generat
 
 from gta_bench.agents.models import ChosenModel, open_model
 from gta_bench.confine.files import remove_tree
+from gta_bench.confine.systems import require_linux
 from gta_bench.errors import (
     INTERRUPTED,
     EnvironmentProblem,
@@ -116,6 +117,8 @@ def check_start(
     left = [one for one in runs if not _is_finished(*one[:2])]
     asked: list[Asked] = []
     for out, manifest, resources in left:
+        if resources.harness is not None and resources.harness.kind != "bridged":
+            require_linux("A harness")
         check_writable(out)
         if model is None:
             opened = open_model(resources.model, resources.settings.budget)

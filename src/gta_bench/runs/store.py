@@ -5,7 +5,6 @@ handles both. An object in a store is written completely or not at all and canno
 see `append`.
 """
 
-import fcntl
 import json
 import os
 import platform
@@ -25,6 +24,7 @@ from fsspec import AbstractFileSystem, filesystem  # type: ignore[import-untyped
 from fsspec.core import split_protocol  # type: ignore[import-untyped]
 
 from gta_bench.errors import EnvironmentProblem, RunError, StoreError, UsageError
+from gta_bench.runs.locking import has_lock, try_lock, wait_for_lock
 
 PARTS = ".parts"
 LOCK = ".lock"
@@ -255,20 +255,16 @@ def lock_folder(
     """
     local = _find_lock(folder)
     local.mkdir(parents=True, exist_ok=True)
-    with (local / LOCK).open("a") as handle:
+    with (local / LOCK).open("ab") as handle:
         # Who asks `is_locked` has the lock for an instant.
         end = time.monotonic() + max(patience, INSTANT)
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as exc:
-                if time.monotonic() >= end:
-                    raise RunError(
-                        f"Another command is {what or f'working on {folder}'}; `gta status` shows "
-                        "its progress. What it finishes is kept: run this command again after it."
-                    ) from exc
-                time.sleep(0.2 if patience else INSTANT / 4)
+        while not try_lock(handle.fileno()):
+            if time.monotonic() >= end:
+                raise RunError(
+                    f"Another command is {what or f'working on {folder}'}; `gta status` shows "
+                    "its progress. What it finishes is kept: run this command again after it."
+                )
+            time.sleep(0.2 if patience else INSTANT / 4)
         yield
 
 
@@ -277,12 +273,8 @@ def is_locked(folder: StorePath) -> bool:
     file = _find_lock(folder) / LOCK
     if not file.is_file():
         return False
-    with file.open() as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    with file.open("rb") as handle:
+        return has_lock(handle.fileno())
 
 
 def _find_lock(folder: StorePath) -> Path:
@@ -303,7 +295,7 @@ def append_lines(file: StorePath, data: bytes) -> None:
         return
     fold_parts(file)
     with file.open("ab+") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        wait_for_lock(stream.fileno())
         end = end_of_lines(stream)
         stream.seek(end)
         if tail := stream.read():
@@ -370,8 +362,8 @@ def fold_parts(file: Path) -> None:
     if not parts.is_dir():
         return
     # Other processes that append wait here, and find the parts already folded.
-    with file.with_name(f".{file.name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file.with_name(f".{file.name}.lock").open("ab") as lock:
+        wait_for_lock(lock.fileno())
         if parts.is_dir():
             with join_parts(file) as whole:
                 write_bytes_atomically(file, whole.read_bytes())

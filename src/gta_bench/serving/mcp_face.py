@@ -9,6 +9,7 @@ import asyncio
 import base64
 import mimetypes
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
@@ -23,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from gta_bench.confine.systems import explain_no_jail
 from gta_bench.confine.workspace import IMAGE_KINDS, Workspace
 from gta_bench.datasets.files import KINDS
 from gta_bench.records.tools import ToolSpec
@@ -233,6 +235,8 @@ async def serve_unit(
 
     Clients need the token; they can call the tools in that workspace only.
     """
+    if sys.platform == "win32":
+        raise explain_no_jail("A harness")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(path))
         path.chmod(0o666)  # the harness may be another user; nobody else has access to the folder

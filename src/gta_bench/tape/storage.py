@@ -8,6 +8,8 @@ into an unnamed local file; each line that is recorded there becomes an object o
 import hashlib
 import json
 import os
+import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,11 +34,14 @@ from gta_bench.records.tape import (
 from gta_bench.records.tool_servers import ServerState
 from gta_bench.records.tools import ToolSpec
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
+from gta_bench.runs.locking import unlock, wait_for_lock
 from gta_bench.runs.store import RemotePath, StorePath, append, fold_parts, join_parts, parts_of
 
 TAPE = "tape.jsonl"
 SESSION = "session"  # instead of dataset and task, for calls that no run made
 _LINE = TypeAdapter[TapeLine](TapeLine)
+_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
+_seeking = threading.Lock()
 
 
 class _Entry(NamedTuple):
@@ -85,7 +90,7 @@ class Tape:
         """Open a tape to replay it."""
         _read_header(folder)
         with join_parts(folder / TAPE) as file:
-            tape = cls(folder, os.open(file, os.O_RDONLY))
+            tape = cls(folder, os.open(file, os.O_RDONLY | _BINARY))
         tape._read()
         return tape
 
@@ -99,7 +104,7 @@ class Tape:
         if isinstance(folder, Path):
             fold_parts(folder / TAPE)
         with join_parts(folder / TAPE) as file:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o644)
         tape = cls(folder, handle)
         with _lock(handle):
             # No agent has seen the half-written line of a recording that was killed.
@@ -237,7 +242,7 @@ class Tape:
         return CallLine.model_validate_json(self._data(entry))
 
     def _data(self, entry: _Entry) -> bytes:
-        return os.pread(self._handle, entry.length, entry.start)
+        return _read_at(self._handle, entry.length, entry.start)
 
     def _read(self) -> int:
         """Index every line; return where the last complete one ends."""
@@ -382,13 +387,19 @@ def _encode(text: str) -> bytes:
     return text.encode(errors="replace")
 
 
+def _read_at(handle: int, length: int, start: int) -> bytes:
+    if sys.platform != "win32":
+        return os.pread(handle, length, start)
+    with _seeking:
+        os.lseek(handle, start, os.SEEK_SET)
+        return os.read(handle, length)
+
+
 @contextmanager
 def _lock(handle: int) -> Iterator[None]:
     """Keep other recordings of the same tape waiting."""
-    from fcntl import LOCK_EX, LOCK_UN, flock  # not on every system that can read a report
-
-    flock(handle, LOCK_EX)
+    wait_for_lock(handle)
     try:
         yield
     finally:
-        flock(handle, LOCK_UN)
+        unlock(handle)

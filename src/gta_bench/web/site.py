@@ -49,7 +49,7 @@ def build_site(
         "data.js": f"const comparisons = {json.dumps(compare_data(tables), sort_keys=True)};\n",
     }
     for name, content in pages.items():
-        (folder / name).write_text(content, encoding="utf-8")
+        (folder / name).write_text(content, encoding="utf-8", newline="\n")
     return [folder / name for name in pages]
 
 

@@ -149,6 +149,13 @@ class _Page:
         )  # fmt: skip
         self.wait(("Emulation.virtualTimeBudgetExpired",), seconds)
 
+    def evaluate(self, expression: str) -> str:
+        """Return a text, computed where scripts of the page cannot change what functions do."""
+        frame = self.call("Page.getFrameTree").get("frameTree", {}).get("frame", {}).get("id")
+        world = self.call("Page.createIsolatedWorld", frameId=frame).get("executionContextId")
+        found = self.call("Runtime.evaluate", expression=expression, contextId=world)
+        return str(found.get("result", {}).get("value") or "")
+
     def _event(self, message: dict[str, Any]) -> None:
         method, params = message.get("method"), message.get("params", {})
         if method == "Fetch.requestPaused":
@@ -206,11 +213,9 @@ def main(text: str) -> None:
 
 
 def _inspect(page: _Page, order: dict[str, Any], *, scripts: bool) -> dict[str, Any]:
-    text = page.call("Runtime.evaluate", expression=TEXT).get("result", {}).get("value")
-    title = page.call("Runtime.evaluate", expression="document.title").get("result", {})
-    unseen = (
-        page.call("Runtime.evaluate", expression=order["unseen"]).get("result", {}).get("value")
-    )
+    text = page.evaluate(TEXT)
+    title = page.evaluate("document.title")
+    sight = json.loads(page.evaluate(order["seen"]) or "{}")
     size = page.call("Page.getLayoutMetrics").get("cssContentSize", {})
     whole = int(size.get("width") or page.view[0]), int(size.get("height") or page.view[1])
     side = order["longest_side"]
@@ -221,14 +226,15 @@ def _inspect(page: _Page, order: dict[str, Any], *, scripts: bool) -> dict[str, 
         name = _capture(page, number, width, max(1, height), side)
         pictures.append([name, number * side, width, max(1, height)])
     shown = {
-        "title": str(title.get("value") or ""),
-        "text": str(text or "")[: order["characters"]],
+        "title": title,
+        "text": text[: order["characters"]],
         "width": whole[0],
         "height": whole[1],
         "scripts": scripts,
         "refused": page.refused,
         "faults": page.faults,
-        "unseen": unseen if isinstance(unseen, str) else "",
+        "seen": sight.get("seen", ""),
+        "unseen": sight.get("unseen", ""),
     }
     return {"page": shown, "pictures": pictures}
 

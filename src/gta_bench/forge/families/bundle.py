@@ -128,6 +128,7 @@ class _Plan:
     listed: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     more: Mapping[str, bytes] = field(default_factory=dict)
     missing: int = 0
+    note: str = ""
     compact: bool = False
 
     def build(self) -> Work:
@@ -146,6 +147,8 @@ class _Plan:
             files[path] = {"sha256": digest, "bytes": len(data), "kind": "text"}
         total = sum(len(one.data) for one in self.entries) - self.missing
         index: dict[str, object] = {"files": files, "total_bytes": total}
+        if self.note:
+            index["note"] = self.note
         members = self.members
         if self.compact:
             index = {"total_bytes": total, "files": dict(reversed(files.items()))}
@@ -286,7 +289,8 @@ def _score(entries: Sequence[_Entry]) -> tuple[GroupEntry, ...]:
         ),
         group(
             "index",
-            leaf("listed", f"The index lists the {count} files and no other.",
+            leaf("listed", f"The index has two members, and lists the {count} files and no other.",
+                 {"is": "json.path", "file": INDEX, "path": "$.*", "min": 2, "max": 2},
                  {"is": "json.path", "file": INDEX, "path": "$.files.*", "min": count,
                   "max": count}, *there),
             leaf("hashes", f"The index has the SHA-256 digest of each of the {count} files.",
@@ -341,6 +345,7 @@ def _break(plan: _Plan, junk: str, copied: _Entry) -> dict[str, Wrong]:
         "readme-added": (put(extra), "others"),
         "empty-folder": (put({**plan.members, "old/": b""}), "others"),
         "ghost-listed": (ghost, "listed"),
+        "member-added": (replace(plan, note="The sizes above are not right."), "listed"),
         "other-digest": (list_as(first, "sha256", sha1), "hashes"),
         "size-off": (list_as(last, "bytes", len(last.data) + 2), "sizes"),
         "kind-by-ending": (list_as(hidden, "kind", believed), "kinds"),

@@ -93,6 +93,7 @@ class _Plan:
     linked: bool = True
     named: bool = True
     late: bool = False
+    style: str = STYLE
     more: str = ""
 
     def build(self) -> Work:
@@ -127,7 +128,7 @@ class _Plan:
         return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{self.house}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>{STYLE}</style></head>
+<style>{self.style}</style></head>
 <body><header><h1>{self.house}</h1>
 {f"<nav>{menu}</nav>" if self.linked else ""}</header>
 <main>
@@ -267,6 +268,7 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
             ("Room", event.room),
         )
     )
+    events: CheckTable = {"is": "html.shows", **file, "all": [one.name for one in plan.events]}
     return (
         group(
             "page",
@@ -276,17 +278,18 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
                  "or to a local file resolves.",
                  {"is": "html.links", **file}, {"is": "python", "run": f"{CHECK}:link_sections"}),
             leaf("headings", "The page has the 3 headings that the request lists, in its order.",
-                 {"is": "doc.heading", **file, "texts": titles}),
+                 {"is": "doc.heading", **file, "texts": titles},
+                 {"is": "html.shows", **file, "all": titles}),
         ),
         group(
             "program",
             leaf("values", f"The table has the right date, seats and room of each of the {count} "
-                 "events.", *values),
+                 "events, and shows them.", *values, events),
             leaf("rows", f'Below "{plan.headings[0]}" is the only table with these columns. It '
                  f"has {count} rows, one for each event that the request asks for.",
                  {"is": "table.shape", **file, "rows": {"min": count, "max": count},
                   "head": [*SHOWN]},
-                 {"is": "python", "run": f"{CHECK}:place_table"}),
+                 {"is": "python", "run": f"{CHECK}:place_table"}, events),
             leaf("order", "The events are sorted by date, the earliest first.",
                  {"is": "table.order", **file, "by": "Date"}),
             weight=1.5,
@@ -297,7 +300,8 @@ def _score(plan: _Plan, place: str) -> tuple[GroupEntry, ...]:
                  f"alternative text that names {place}.",
                  {"is": "python", "run": f"{CHECK}:show_picture"}),
             leaf("caption", "One caption names the photographer whose name is on the picture, and "
-                 "nothing else.", {"is": "python", "run": f"{CHECK}:name_photographer"}),
+                 "nothing else.", {"is": "python", "run": f"{CHECK}:name_photographer"},
+                 {"is": "html.shows", **file, "all": [f"Photo: {plan.credit}"]}),
         ),
     )  # fmt: skip
 
@@ -326,6 +330,14 @@ def _break(plan: _Plan, others: list[Event]) -> dict[str, Wrong]:
         "second-table": (
             replace(plan, more=f"<table><tr>{table}</tr><tr><td>None</td></tr></table>"),
             ("rows",),
+        ),
+        "table-hidden": (
+            replace(plan, style=f"{STYLE}table {{ display: none; }}\n"),
+            ("values", "rows"),
+        ),
+        "too-small-to-read": (
+            replace(plan, style=f"{STYLE}main * {{ font-size: 1px; }}\n"),
+            ("values", "rows", "caption"),
         ),
         "two-captions": (replace(plan, more="<p>Photo: the house</p>"), ("caption",)),
         "row-too-many": (replace(plan, events=(*plan.events, more)), ("rows",)),

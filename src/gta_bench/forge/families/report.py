@@ -65,7 +65,9 @@ class _Plan:
     tiny: bool = False
     denial: str = ""
     doubt: str = ""
+    later: str = ""
     early: bool = False
+    white: bool = False
     closing: bool = True
 
     @property
@@ -81,6 +83,8 @@ class _Plan:
             f"Total {self.label.lower()}: {self.total:,}{self.denial}",
             f"Strongest region: {self.best}{self.doubt}",
         ]
+        if self.later:
+            blocks.append(self.later)
         if self.rich:
             blocks.append(f"The report covers {len(self.bars)} regions and all four quarters.")
         shown: list[WordBlock] = [f"{self.label} of the whole year, largest first.", self._table()]
@@ -97,7 +101,8 @@ class _Plan:
         for number, text in enumerate(others):
             blocks += [Head(text), *((CLOSING, ADVICE)[number : number + 1] * self.closing)]
         title = f"{self.company}: {self.label.lower()} of the year"
-        return Work({FILE: write_document(title, *blocks, color=GREEN if self.rich else BLUE)})
+        color = GREEN if self.rich else BLUE
+        return Work({FILE: write_document(title, *blocks, color=color, white=self.white)})
 
     def _table(self) -> WordTable:
         if not self.rich:
@@ -199,7 +204,8 @@ def _ask(dice: TaskDice, plan: _Plan, level: TaskLevel) -> str:
         f'"{first}", write one line "Total {what}: …" with the {what} of all regions, and one '
         f'line "Strongest region: …" with the region that has the most {what}, with nothing '
         "else on these lines. Write numbers in digits, such as 12345 or 12,345; a currency may "
-        "stand beside them. Below "
+        "stand beside them. All text can be read: nothing is white on white, or smaller than 5 "
+        "points. Below "
         f'"{second}", put a table with the columns Region, {columns} and one row for each of the '
         f"{len(plan.rows)} regions, sorted by {what} from large to small, without a row for the "
         f'total. Below "{third}", insert a bar chart of {what} by region as a picture, at '
@@ -235,7 +241,8 @@ def _score(plan: _Plan) -> tuple[GroupEntry, ...]:
         group(
             "table",
             leaf("values", f"The table has the right {', '.join(plan.columns).lower()} of each "
-                 f"of the {count} regions.", *values, weight=2),
+                 f"of the {count} regions.", *values,
+                 {"is": "python", "run": f"{CHECK}:show_text"}, weight=2),
             leaf("rows", f"The table has a row for each of the {count} regions and no other row.",
                  {"is": "table.shape", **file, "rows": {"min": count, "max": count},
                   "head": ["Region", *plan.columns]}),
@@ -270,6 +277,18 @@ def _break(plan: _Plan) -> dict[str, Wrong]:
         "leader-doubted": (
             replace(plan, doubt=f" (no, actually it is {last[0]})"),
             ("leader",),
+        ),
+        "total-corrected": (
+            replace(plan, later=f"The total {plan.label.lower()} above is wrong, it is 1,005."),
+            ("figure",),
+        ),
+        "leader-corrected": (
+            replace(plan, later=f"The strongest region is in fact {last[0]}."),
+            ("leader",),
+        ),
+        "text-white": (
+            replace(plan, white=True),
+            ("figure", "leader", "places", "values", "chart"),
         ),
         "weakest-named": (replace(plan, best=str(last[0])), ("leader",)),
         "table-too-early": (replace(plan, early=True), ("places",)),

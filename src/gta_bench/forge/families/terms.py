@@ -22,8 +22,11 @@ from gta_bench.forge.files import write_csv
 from gta_bench.forge.inside import guard_check
 from gta_bench.forge.phrases import (
     ALWAYS,
+    DENIAL,
+    DENYING,
     FILLER,
     LANGUAGES,
+    MAY_DENY,
     MEANINGS,
     OTHER_TERMS,
     OTHER_WORDS,
@@ -106,8 +109,10 @@ def has_meaning(work):
         for one in (*TERMS, NAME):
             said = said.replace(one.lower(), " ")
         said = re.sub(r"\\{.*?\\}", " ", said)
+        if TEXTS[key]["denies"] and re.search(rf"\\b(?:{TEXTS[key]['denies']})\\b", said):
+            return True
         return not all(re.search(rf"\\b(?:{one})", said) for one in TEXTS[key]["says"])
-    return decide(work, find, "words that say what the given text says")
+    return decide(work, find, "words that say what the given text says, and do not deny it")
 '''
 
 
@@ -200,6 +205,7 @@ def _write_check(truth: Truth) -> bytes:
             "fields": FIELD.findall(one.en),
             "term": truth.terms.get(one.term, ""),
             "says": MEANINGS[one.key][truth.code],
+            "denies": "" if one.key in MAY_DENY else DENYING[truth.code],
         }
         for one in truth.texts
     }
@@ -265,7 +271,8 @@ def _score(truth: Truth) -> tuple[GroupEntry, ...]:
                  "exactly the form that the glossary gives, and no text has the terms of several "
                  "other texts.", head, decided("has_terms"), weight=2),
             leaf("meaning", "Every text has words that say what the text with its key says; which "
-                 "ones, is listed for each text and language with some alternatives.", head,
+                 "ones, is listed for each text and language with some alternatives. No text that "
+                 "states something denies it.", head,
                  decided("has_meaning"), weight=2),
             leaf("own", "Every key has a text of its own: no two are the same apart from terms, "
                  "names, numbers and words in braces.", head, decided("has_own_words")),
@@ -317,6 +324,8 @@ def _break(truth: Truth) -> dict[str, Wrong]:
         "only-terms-translated": (truth.build(truth.half), "language", "meaning"),
         "words-without-meaning": (
             truth.build(written, (failure.key, FILLER[truth.code])), "meaning"),
+        "text-denied": (
+            truth.build(written, (cart.key, f"{written(cart)} {DENIAL[truth.code]}")), "meaning"),
         "field-added": (
             truth.build(written, (failure.key, f"{written(failure)} {{name}}")), "fields"),
         "text-repeated": (

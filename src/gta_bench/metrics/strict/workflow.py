@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gta_bench.metrics.counts import JudgedCounts, running_sum, total
 from gta_bench.metrics.table import JUDGED, LEAF_SR, ROOT_SR, strict_values
-from gta_bench.records.workflow import Checkpoint
+from gta_bench.records.workflow import Checkpoint, WorkflowTask
 from gta_bench.records.workflow_scores import CurvePoint, GroupScores, TaskScore
 
 # Weighted means are not exact: 7, 7 and 7 weighted by tenths may be slightly below 7.
@@ -14,6 +14,23 @@ ROUNDING = 1e-9
 BEST = 10.0
 THRESHOLDS = tuple(float(threshold) for threshold in range(11))
 _LEAST = tuple(threshold - ROUNDING for threshold in THRESHOLDS)
+
+
+def leaf_shares(task: WorkflowTask) -> dict[str, float]:
+    """Return the weight of each leaf as a share of the root."""
+    found: dict[str, float] = {}
+
+    def share(nodes: Sequence[Checkpoint], whole: float) -> None:
+        total = sum(node.weight for node in nodes)
+        for node in nodes:
+            part = whole * node.weight / total if total else 0.0
+            if node.children:
+                share(node.children, part)
+            else:
+                found[node.id] = part
+
+    share(task.checkpoints, 1.0)
+    return found
 
 
 def node_score(node: Checkpoint, leaves: Mapping[str, float]) -> float | None:

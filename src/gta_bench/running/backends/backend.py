@@ -194,7 +194,8 @@ class RemoteCall:
 
 
 _calling = threading.Lock()
-_connections: dict[str, Connection] = {}
+# Any: its type has another name on Windows.
+_connections: dict[str, Any] = {}
 
 
 class Processes:
@@ -270,10 +271,7 @@ class Processes:
 
         They inherit a mask that blocks interrupts until they can handle them.
         """
-        # The start of multiprocessing's tracker would unblock them again.
-        resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with _block_interrupts():
             if self._pool is None:
                 self._others = active_children()
                 self._workers = set()
@@ -283,8 +281,6 @@ class Processes:
             submitted = self._pool.submit(_interruptible, work, item)
             self._workers |= {one for one in active_children() if one not in self._others}
             return submitted
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _end(self, running: Iterable[Future[ItemFailure | None]] = ()) -> None:
         """Interrupt every worker, and kill it when its work has ended, or does not end in time.
@@ -319,6 +315,24 @@ class Processes:
                 signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def _block_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block, also for processes that start in it.
+
+    Windows cannot: there a worker that is interrupted while it starts ends with a traceback.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    # The start of multiprocessing's tracker would unblock them again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 # Whether this worker was interrupted between two items, or before the first one.
 _interrupted = threading.Event()
 
@@ -337,9 +351,10 @@ def _begin_worker() -> None:
 
     It leaves the terminal's process group: Ctrl-C reaches the parent, which interrupts it once.
     """
-    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, lambda *_: _interrupted.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if sys.platform != "win32":
+        os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

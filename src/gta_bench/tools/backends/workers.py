@@ -194,7 +194,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
 
 def main() -> None:
     """Serve on the pipes of this process; what libraries print goes to stderr."""
-    os.nice(NICENESS)
+    if sys.platform != "win32":
+        os.nice(NICENESS)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, replies)

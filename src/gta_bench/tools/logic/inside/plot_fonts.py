@@ -36,4 +36,5 @@ def prepare() -> dict[str, Any]:
 def finish(names: dict[str, Any]) -> str:
     """The file's name and content, and whether a CJK font was found."""
     cache: Path = names["cache"]
-    return json.dumps({"name": cache.name, "content": cache.read_text(), "cjk": names["cjk"]})
+    content = cache.read_text(encoding="utf-8")
+    return json.dumps({"name": cache.name, "content": content, "cjk": names["cjk"]})

@@ -1,4 +1,5 @@
-// Text that the page contains but does not show: hidden, outside, tiny, or in the background color.
+// Text that the page shows, and text that it does not: hidden, outside, tiny, or in the color of
+// the background.
 (() => {
   const behind = node => { for (let at = node; at; at = at.parentElement) {
       const style = getComputedStyle(at);
@@ -8,7 +9,8 @@
   const faint = node => { for (let at = node; at; at = at.parentElement)
       if (parseFloat(getComputedStyle(at).opacity) < 0.05) return true; return false; };
   const wide = document.documentElement.scrollWidth, high = document.documentElement.scrollHeight;
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const shown = [], found = [];
   while (walker.nextNode() && found.length < 2000) {
     const node = walker.currentNode, parent = node.parentElement;
     if (!node.data.trim() || !parent || parent.closest("script,style,noscript,template")) continue;
@@ -20,7 +22,8 @@
       && box.top < high && box.right > box.left && box.bottom > box.top)
       && style.visibility !== "hidden" && parseFloat(style.fontSize) >= 3 && !faint(parent)
       && style.color !== behind(parent) && !/^rgba\(.*, 0\)$/.test(style.color);
-    if (!seen) found.push(node.data.trim());
+    (seen ? shown : found).push(node.data.trim());
   }
-  return found.join(" ").slice(0, 20000);
+  return JSON.stringify({seen: shown.join(" ").slice(0, 200000),
+    unseen: found.join(" ").slice(0, 20000)});
 })()
