@@ -118,6 +118,7 @@ NEEDED = {
     "json.path": 'path = "$.x"',
     "image.facts": "width = { min = 2 }",
     "image.text": 'all = ["x"]',
+    "html.shows": 'all = ["x"]',
     "media.facts": "audio = true",
     "media.shows": 'at = 1.5, all = ["x"]',
     "media.says": 'all = ["x"]',

@@ -69,7 +69,7 @@ def test_a_check_survives_logs_which_have_lists() -> None:
 
 
 def test_every_kind_says_when_it_holds() -> None:
-    assert len(CHECKS) == 33
+    assert len(CHECKS) == 34
     for kind in CHECKS.values():
         assert (kind.__doc__ or "").startswith("Holds if")
 

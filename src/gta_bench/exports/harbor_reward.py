@@ -43,7 +43,7 @@ def write_reward(run: Path, logs: Path) -> None:
     logs.mkdir(parents=True, exist_ok=True)
     for file, content in ((DETAILS, {TOTAL: about}), (REWARDS, rewards)):
         text = json.dumps(content, ensure_ascii=False, indent=1)
-        (logs / file).write_text(f"{text}\n", encoding="utf-8")
+        (logs / file).write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
 
 def _read_scores(run: Path, task: str) -> dict[str | None, OneScore]:
