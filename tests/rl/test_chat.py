@@ -53,6 +53,28 @@ def test_a_call_and_an_answer_earn_everything(episode: ChatEpisode, tmp_path: Pa
     assert not any((tmp_path / "w").iterdir()), "a closed episode leaves no files behind"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"expression": ' + "[" * 900 + "]" * 900 + "}",
+        '{"expression": ' + "[" * 100_000,
+        {"expression": float("nan")},
+    ],
+)
+def test_odd_arguments_use_up_a_turn(episode: ChatEpisode, arguments: object) -> None:
+    called, answered = play(episode, ([ChatCall("Calculator", arguments)], ""), ([], "It is 14."))
+    assert "Calculator" in called.results[0] and not called.done
+    assert answered.terminated and called.reward + answered.reward < 1
+
+
+def test_a_call_without_a_name_and_a_reply_without_a_text_are_mistakes(
+    episode: ChatEpisode,
+) -> None:
+    nameless = ChatCall(None, "{}")  # type: ignore[arg-type]
+    called, answered = play(episode, ([nameless], ""), ([], None))  # type: ignore[arg-type]
+    assert called.results[0] and answered.terminated and answered.reward == 0
+
+
 def test_a_reply_with_several_calls_makes_them_in_order_until_no_turn_is_left(
     episode: ChatEpisode,
 ) -> None:

@@ -13,6 +13,7 @@ from gta_bench.agents.calling import (
     ARGS_ERROR,
     clean_text,
     deduplicate_tools,
+    make_recordable,
     reject_call,
     remove_thinking,
 )
@@ -119,7 +120,7 @@ class ChatEpisode:
         frameworks would count it as 0: drop it.
         """
         if not calls:
-            answer = AnswerStep(content=remove_thinking(clean_text(text)))
+            answer = AnswerStep(content=remove_thinking(clean_text(text or "")))
             made = await self._environment.step(answer)
             return ChatTurn((), _need_reward(made), made.terminated, made.truncated, made.info)
         results: list[str] = []
@@ -154,17 +155,19 @@ def _describe(tool: ToolSpec) -> ChatFunction:
 
 def _read_call(call: ChatCall) -> CallStep:
     """Return the action; the environment checks the arguments against the tool."""
-    arguments = call.arguments
+    name, arguments = str(call.name or ""), call.arguments
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
-        except ValueError as exc:
-            message = f"{call.name[:80]}: the arguments are not JSON: {exc}."
-            return reject_call(call.name, call.arguments, ARGS_ERROR, message)
+        except (ValueError, RecursionError) as exc:
+            message = f"{name[:80]}: the arguments are not JSON: {exc}."
+            return reject_call(name, call.arguments, ARGS_ERROR, message)
     if not isinstance(arguments, dict):
-        message = f"{call.name[:80]}: the arguments are not a JSON object."
-        return reject_call(call.name, call.arguments, ARGS_ERROR, message)
-    return CallStep(name=clean_text(call.name), arguments=arguments)
+        message = f"{name[:80]}: the arguments are not a JSON object."
+        return reject_call(name, call.arguments, ARGS_ERROR, message)
+    recorded = make_recordable(arguments)
+    assert isinstance(recorded, dict)
+    return CallStep(name=clean_text(name), arguments=recorded)
 
 
 def _write_result(turns: Sequence[HistoryTurn]) -> str:
