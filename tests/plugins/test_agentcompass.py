@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.errors import UsageError
+from gta_bench.errors import DatasetError, RunError, UsageError
 from gta_bench.records.finished import CompassAttempt
 from gta_bench.tape.reference import write_reference_tape
 from tests.builders import write_atomic
@@ -128,3 +128,76 @@ def test_wrong_parameters_and_other_environments_are_refused(plugin: Any, data: 
     task = benchmark.load_tasks(req)[0]
     with pytest.raises(UsageError, match="not in 'docker'"):
         asyncio.run(benchmark.prepare_task(task, None, req, None))
+
+
+@pytest.fixture
+def results(plugin: Any, data: Path, tmp_path: Path) -> Path:
+    """Attempts of tasks 0 and 1; the harness of the first one delivers an attempt of the second."""
+    benchmark, req = plugin.GTAAtomic(), request(data)
+
+    async def work() -> None:
+        for task in benchmark.load_tasks(req)[:2]:
+            runtime_context.set(RuntimeContext(tmp_path / "results", task.task_id, 1))
+            prepared = await benchmark.prepare_task(task, None, req, None)
+            planted = Path(prepared.input.workspace, "outputs/gta/attempt.json")
+            planted.parent.mkdir()
+            planted.write_text("{", encoding="utf-8")
+            result = RunResult(task.task_id, TaskStatus.COMPLETED, "It is 14.")
+            await benchmark.evaluate(task, prepared, result, req, None)
+
+    asyncio.run(work())
+    return tmp_path / "results"
+
+
+def take(results: Path, data: Path, out: Path, *options: str) -> Any:
+    command = ["import", "agentcompass", str(results), "--dataset", "atomic", "--data", str(data)]
+    return CliRunner().invoke(app, [*command, "--out", str(out), *options])
+
+
+def find(results: Path, task: str) -> Path:
+    """The attempt of a task that the plugin wrote."""
+    (found,) = (one for one in results.rglob("attempt.json") if f'"task": "{task}"' in
+                one.read_text(encoding="utf-8"))  # fmt: skip
+    return found
+
+
+def test_what_a_harness_delivers_is_no_attempt(results: Path, data: Path, tmp_path: Path) -> None:
+    assert len([*results.rglob("gta/attempt.json")]) == 4
+    done = take(results, data, tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert "2 of 3 tasks imported" in done.output
+
+
+def test_an_attempt_without_a_result_or_of_another_task_is_refused(
+    results: Path, data: Path, tmp_path: Path
+) -> None:
+    file = find(results, "1")
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    for changed, said in (
+        ({"fault": "A tool of the task gave no reply: gone."}, "has no result: A tool of the task"),
+        ({"asks": "0" * 64}, "another task with this id"),
+        ({"task": "2"}, "another task with this id"),
+    ):
+        file.write_text(json.dumps({**stored, **changed}), encoding="utf-8")
+        refused = take(results, data, tmp_path / "bad")
+        assert isinstance(refused.exception, DatasetError) and said in str(refused.exception)
+    assert take(results, data, tmp_path / "run", "--tasks", "0").exit_code == 0
+
+
+@pytest.mark.usefixtures("loopback")
+def test_a_lost_tool_is_stored_as_a_fault(plugin: Any, data: Path, tmp_path: Path) -> None:
+    write_reference_tape(load_atomic(data), tmp_path / "tape")
+    benchmark, req = plugin.GTAAtomic(), request(data, tape=str(tmp_path / "tape"))
+    task = benchmark.load_tasks(req)[0]
+
+    async def work() -> None:
+        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
+        prepared = await benchmark.prepare_task(task, None, req, None)
+        (attempt,) = benchmark._attempts.values()
+        attempt.tools.broken = ConnectionError("gone")
+        result = RunResult("0", TaskStatus.COMPLETED, "It is 14.")
+        await benchmark.evaluate(task, prepared, result, req, None)
+
+    with pytest.raises(RunError, match="gave no reply: gone"):
+        asyncio.run(work())
+    assert "gave no reply" in find(tmp_path / "results", "0").read_text(encoding="utf-8")

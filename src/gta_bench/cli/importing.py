@@ -131,7 +131,8 @@ def agentcompass_command(
     answer and the deliverables of each attempt there.
     """
     dataset = load_dataset(name, folder)
-    finished = read_agentcompass(source, dataset.tasks, attempt=attempt)
+    tasks = select_tasks(dataset.tasks, options["tasks"])
+    finished = read_agentcompass(source, dataset, tasks, attempt=attempt)
     _import_finished(source, out, dataset, finished, options)
 
 

@@ -106,11 +106,14 @@ class CompassAttempt(Record):
     """`gta/attempt.json` in the folder of an attempt, which the AgentCompass plugin writes.
 
     The deliverables are in `files/` beside it. `left_out` has the other files that the harness left
-    in `outputs/`, with the reasons.
+    in `outputs/`, with the reasons. `asks` is the digest of what the system got. An attempt with a
+    `fault`, such as a tool server that was lost, has no result.
     """
 
     schema_version: Literal[1] = 1
     task: str
+    asks: str | None
+    fault: str = ""
     attempt: int = Field(default=1, ge=1)
     trace: Trace = ()
     calls: tuple[CallRecord, ...] = ()

@@ -18,6 +18,7 @@ from gta_bench.agents.calling import RecordedTools, TaskWork
 from gta_bench.agents.contract import files_text
 from gta_bench.confine.files import read_bounded
 from gta_bench.confine.workspace import Quota, Workspace
+from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.model import Dataset
 from gta_bench.errors import EnvironmentProblem, UsageError
 from gta_bench.harnesses import collecting
@@ -50,6 +51,7 @@ class Attempt:
 
     task: AtomicTask | WorkflowTask
     number: int
+    asks: str | None
     workspace: Workspace
     work: TaskWork
     tools: RecordedTools | None = None
@@ -71,7 +73,8 @@ class Attempt:
         files = {item.path: dataset.root / item.source for item in task.attachments}
         root = Path(tempfile.mkdtemp(prefix="gta-"))
         workspace = Workspace.create(root, files, follow_links=True)
-        attempt = cls(task, number, workspace, TaskWork([UserTurn(content=task.request)]))
+        work = TaskWork([UserTurn(content=task.request)])
+        attempt = cls(task, number, task_digests(dataset, task.id).asks, workspace, work)
         attempt._stack.callback(shutil.rmtree, root, ignore_errors=True)
         try:
             source = await attempt._open_source(dataset, tape, server)

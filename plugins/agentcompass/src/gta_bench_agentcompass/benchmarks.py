@@ -141,10 +141,9 @@ class _GTABenchmark(BaseBenchmark):
         attempt = self._attempts[key]
         if attempt.written is None:
             attempt.written = await _store(attempt, result, req)
-        broken = None if attempt.tools is None else attempt.tools.broken
-        if broken is not None:
-            raise RunError(f"A tool of the task gave no reply: {broken}")
         stored = CompassAttempt.model_validate_json(attempt.written.read_text(encoding="utf-8"))
+        if stored.fault:
+            raise RunError(stored.fault)
         result.metrics = await self.grade(self.build_config(req), attempt, stored)
         del self._attempts[key]
         return result
@@ -244,8 +243,11 @@ async def _store(attempt: Attempt, result: RunResult, req: RunRequest) -> Path:
         steps.append(MalformedStep(content=answer[-SHOWN:], reason=clean_text(reason)))
     elif answer:
         steps.append(AnswerStep(content=answer))
+    broken = None if attempt.tools is None else attempt.tools.broken
     stored = CompassAttempt(
         task=attempt.task.id,
+        asks=attempt.asks,
+        fault="" if broken is None else f"A tool of the task gave no reply: {broken}.",
         attempt=attempt.number,
         trace=tuple(steps),
         calls=tuple(attempt.work.calls),
