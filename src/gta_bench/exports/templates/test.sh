@@ -11,7 +11,7 @@ mkdir -p "$$delivered" "$$logs"
 # A link could show the verifier's own files, which have the answers.
 find "$$workspace/final.txt" "$$workspace/outputs" -type l -exec rm -f {} + 2>/dev/null || true
 if [ -f "$$workspace/final.txt" ]; then cp "$$workspace/final.txt" "$$delivered/final.txt"; fi
-if [ -d "$$workspace/outputs" ]; then cp -R "$$workspace/outputs" "$$delivered/outputs"; fi
+if [ -d "$$workspace/outputs" ]; then cp -R "$$workspace/outputs" "$$delivered/outputs" || echo "Some files could not be copied." >&2; fi
 # Settings and modules in the workspace are the agent's.
 cd "$$scratch"
 gta import folder delivered --dataset $dataset --data "$$tests/data" --out run
