@@ -245,7 +245,7 @@ class StudySession(Record):
 class StudyLog(Record):
     """`study.json` in the folder of a study: the versions of its file, and the time spent.
 
-    >>> from datetime import UTC
+    >>> from datetime import UTC, datetime, timedelta
     >>> began = datetime(2026, 11, 18, 8, tzinfo=UTC)
     >>> one = StudySession(began=began, until=began + timedelta(minutes=90))
     >>> StudyLog(versions=(), sessions=(one,)).hours
