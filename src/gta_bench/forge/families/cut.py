@@ -29,6 +29,7 @@ SIZES: Final = {1: 4, 2: 5, 3: 8}
 QUIET: Final = 0.5  # seconds of silence that a part may have before and after
 PAUSE: Final = 1.4
 NUMBERS: Final = ("first", "second", "third")
+OPENING: Final = ("news", "about")  # words with which a notice begins
 START: Final = 0.7  # seconds by which the start may be off
 
 
@@ -115,7 +116,7 @@ def _score(notices: list[Notice], at: int, start: float) -> tuple[GroupEntry, ..
             leaf("says", f"The voice in {FILE} says the notice that was asked for, to its end.",
                  {"is": "media.says", **part, "all": [*notice.words], "least": 2}, weight=2),
             leaf("only", f"{FILE} has words of that notice, and of no other one.",
-                 {"is": "media.says", **part, "all": [*notice.words], "least": 1,
+                 {"is": "media.says", **part, "all": [*notice.words, *OPENING], "least": 1,
                   "none": [*others]}),
             weight=4,
         ),
