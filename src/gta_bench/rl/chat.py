@@ -5,7 +5,7 @@ The texts are those of the agent `toolcalling`, so that a model is trained as it
 
 import json
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -141,6 +141,12 @@ class ChatEpisode:
         folder = self._environment.release()
         if folder is not None:
             remove_tree(folder)
+
+
+def list_facts(info: Info) -> dict[str, Any]:
+    """Return the facts for a trainer as plain JSON, without the folder of this machine."""
+    facts = {name: info[name] for name in ("task", "steps", "cause", "message")}
+    return facts | {"parts": dict(info["parts"])}
 
 
 def _write_prompt(observation: Observation) -> str:

@@ -9,8 +9,8 @@ from pydantic import Field, PrivateAttr
 from resources_servers.gymnasium import GymnasiumServer, extract_text
 
 from gta_bench.errors import UsageError
-from gta_bench.rl.chat import ChatCall, ChatEpisode
-from gta_bench.rl.environment import Environment, Info
+from gta_bench.rl.chat import ChatCall, ChatEpisode, list_facts
+from gta_bench.rl.environment import Environment
 from gta_bench.rl.options import EpisodeMaker, read_options
 
 __all__ = ["GTAServer", "GTAServerConfig"]
@@ -41,7 +41,7 @@ class GTAServer(GymnasiumServer):
         episode = ChatEpisode(await self._make())
         start = await episode.start(seed=metadata.get("seed"), task=metadata.get("task"))
         self.session_state[session_id] = episode
-        return start.prompt, _inform(start.info)
+        return start.prompt, list_facts(start.info)
 
     async def step(
         self, action: NeMoGymResponse, metadata: dict[str, Any], session_id: str | None = None
@@ -58,7 +58,7 @@ class GTAServer(GymnasiumServer):
             {"call_id": call.call_id, "output": result}
             for call, result in zip(made, turn.results, strict=True)
         ]
-        info = _inform(turn.info) | {"tool_outputs": outputs}
+        info = list_facts(turn.info) | {"tool_outputs": outputs}
         return None, turn.reward, turn.terminated, turn.truncated, info
 
     async def close_session(self, session_id: str | None) -> None:
@@ -67,9 +67,3 @@ class GTAServer(GymnasiumServer):
         if episode is not None:
             episode.close()
         await super().close_session(session_id)
-
-
-def _inform(info: Info) -> dict[str, Any]:
-    return {name: info[name] for name in ("task", "steps", "cause", "message")} | {
-        "parts": dict(info["parts"])
-    }

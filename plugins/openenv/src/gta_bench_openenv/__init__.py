@@ -11,9 +11,8 @@ from openenv.core.env_server import Action, Environment, Observation, State, cre
 from pydantic import Field
 
 from gta_bench.errors import GtaError, UsageError
-from gta_bench.rl.chat import ChatCall, ChatEpisode
+from gta_bench.rl.chat import ChatCall, ChatEpisode, list_facts
 from gta_bench.rl.environment import Environment as GTAEpisodes
-from gta_bench.rl.environment import Info
 from gta_bench.rl.options import EpisodeMaker, read_options
 
 __all__ = ["GTAAction", "GTAEnvironment", "GTAObservation", "main"]
@@ -71,7 +70,7 @@ class GTAEnvironment(Environment[GTAAction, GTAObservation, State]):
         self._state = State(episode_id=episode_id or start.info["task"])
         tools = [function._asdict() for function in start.functions]
         return GTAObservation(
-            text=start.prompt, system=start.system, tools=tools, metadata=_inform(start.info)
+            text=start.prompt, system=start.system, tools=tools, metadata=list_facts(start.info)
         )
 
     async def step_async(
@@ -89,7 +88,7 @@ class GTAEnvironment(Environment[GTAAction, GTAObservation, State]):
             text="".join(turn.results),
             done=turn.done,
             reward=turn.reward,
-            metadata=_inform(turn.info) | {"truncated": turn.truncated},
+            metadata=list_facts(turn.info) | {"truncated": turn.truncated},
         )
 
     def reset(self, *args: Any, **kwargs: Any) -> GTAObservation:
@@ -116,12 +115,6 @@ class GTAEnvironment(Environment[GTAAction, GTAObservation, State]):
     def _run(self) -> asyncio.Runner:
         self._runner = self._runner or asyncio.Runner()
         return self._runner
-
-
-def _inform(info: Info) -> dict[str, Any]:
-    return {name: info[name] for name in ("task", "steps", "cause", "message")} | {
-        "parts": dict(info["parts"])
-    }
 
 
 def main() -> None:
