@@ -104,6 +104,7 @@ class _Page:
         self._browser = browser
         self._files = files
         self._session: str | None = None
+        self._world: int | None = None
         self.view: tuple[int, int] = (0, 0)
         self.refused: list[str] = []
         self.faults: list[str] = []
@@ -148,12 +149,13 @@ class _Page:
             policy="pauseIfNetworkFetchesPending", budget=VIRTUAL_MILLISECONDS,
         )  # fmt: skip
         self.wait(("Emulation.virtualTimeBudgetExpired",), seconds)
+        frame = self.call("Page.getFrameTree").get("frameTree", {}).get("frame", {}).get("id")
+        world = self.call("Page.createIsolatedWorld", frameId=frame)
+        self._world = world.get("executionContextId")
 
     def evaluate(self, expression: str) -> str:
         """Return a text, computed where scripts of the page cannot change what functions do."""
-        frame = self.call("Page.getFrameTree").get("frameTree", {}).get("frame", {}).get("id")
-        world = self.call("Page.createIsolatedWorld", frameId=frame).get("executionContextId")
-        found = self.call("Runtime.evaluate", expression=expression, contextId=world)
+        found = self.call("Runtime.evaluate", expression=expression, contextId=self._world)
         return str(found.get("result", {}).get("value") or "")
 
     def _event(self, message: dict[str, Any]) -> None:
