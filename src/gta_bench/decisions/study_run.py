@@ -90,7 +90,7 @@ def cover(spec: RunSpec, scores: RunScores | WorkflowScores) -> Coverage:
 
     A unit of GTA-Workflow has a score if every judge scored its root.
     """
-    units = {(task, epoch) for task in spec.tasks for epoch in range(1, spec.epochs + 1)}
+    units = list_units(spec.tasks, spec.epochs)
     unscored = {(one.task, one.epoch): one.cause for one in scores.unscored}
     begun = {key for key, why in unscored.items() if why != NOT_RUN and not is_stop_note(why)}
     # Scores that are older than the newest tasks say nothing about them.
