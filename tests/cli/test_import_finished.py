@@ -10,6 +10,8 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 
 import gta_bench
 from gta_bench.cli import app
+from gta_bench.datasets.digest import task_digests
+from gta_bench.datasets.installed import load_any
 from gta_bench.errors import DatasetError
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -193,15 +195,18 @@ def test_links_among_stored_attachments_are_not_followed() -> None:
     assert read_manifest(Path("run")).spec.system.harness == "lagent"
 
 
-def put_attempt(folder: str, task: str, **changes: Any) -> None:
+def put_attempt(folder: str, task: str, data: str = "gta_workflow", **changes: Any) -> None:
     """What the plugin of AgentCompass stores of an attempt."""
+    dataset = load_any(Path("data") / data)
+    asks = task_digests(dataset, task).asks if task in dataset.tasks else None
     calls = [{"tool": "OCR", "status": "done", "seconds": 0.5, "backend": "b 1"}]
     trace = [
         {"step": "call", "name": "OCR", "arguments": {"image": "inputs/image_1.jpg"}},
         {"step": "reply", "parts": [{"type": "text", "content": "beer 7"}]},
         {"step": "answer", "content": "It is 7."},
     ]
-    attempt = {"task": task, "trace": trace, "calls": calls, "meta": {"model": "m"}, **changes}
+    attempt = {"task": task, "asks": asks, "trace": trace, "calls": calls, "meta": {"model": "m"}}
+    attempt |= changes
     put(f"{folder}/gta/attempt.json", json.dumps(attempt))
 
 
@@ -232,7 +237,7 @@ def test_attempts_of_agentcompass_become_a_run() -> None:
 
 
 def test_attempts_of_agentcompass_in_atomic_are_scored() -> None:
-    put_attempt("details/normal/1--a/attempt-1", "1")
+    put_attempt("details/normal/1--a/attempt-1", "1", data="gta_atomic")
     options = ("--dataset", "atomic", "--tasks", "1", "--out", "run")
     assert gta("import", "agentcompass", "results", *options).exit_code == 0
     (unit,) = read_units(log_folder(Path("run")), ("1",), 1, AtomicUnit).units

@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {
 # Layers whose messages only commands show.
 COMMANDS = ("cli", "exports", "leaderboard", "judge_quality", "demo", "weights.py")
 # Options of other commands than `gta run`, in messages that `gta_bench.run` does not reach.
-OTHERS = {"cascade", "port", "root", "no-pictures", "solver"}
+OTHERS = {"cascade", "dataset", "port", "root", "no-pictures", "solver"}
 
 
 def messages() -> list[tuple[Path, str]]:
