@@ -99,6 +99,9 @@ def test_openenv_serves_and_explains_a_mistake(
     monkeypatch.setattr("sys.argv", ["gta-openenv", '{"families": ["chrat"]}'])
     with pytest.raises(SystemExit, match="gta-openenv: There is no family 'chrat'"):
         openenv.main()
+    monkeypatch.setattr("sys.argv", ["gta-openenv", options.model_dump_json(), "--port", "99999"])
+    with pytest.raises(SystemExit, match="gta-openenv: --port 99999: ports are 0 to 65535"):
+        openenv.main()
 
 
 def test_nemo_gym_plays_a_session_for_each_rollout(
