@@ -1,6 +1,7 @@
 """`gta import folder|pack|agentcompass|opencompass` as a user meets them."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import gta_bench
 from gta_bench.cli import app
 from gta_bench.datasets.digest import task_digests
 from gta_bench.datasets.installed import load_any
-from gta_bench.errors import DatasetError
+from gta_bench.errors import DatasetError, RunError
 from gta_bench.records.units import AtomicUnit, WorkflowUnit
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.runs.directory import log_folder, read_manifest
@@ -260,3 +261,62 @@ def test_a_folder_that_is_no_run_of_the_plugin_is_refused(
     result = gta("import", "agentcompass", "results", "--out", "run")
     assert isinstance(result.exception, DatasetError)
     assert said in str(result.exception)
+
+
+def test_an_attempt_of_which_nothing_was_stored_is_refused() -> None:
+    """AgentCompass makes the folder before the tools are opened, and may never get to the end."""
+    put_attempt("details/normal/0--a/attempt-1", "0")
+    # A harness cannot make an attempt of another task look lost.
+    put("details/normal/0--a/attempt-1/gta/files/2--c/attempt-1/result.json", "{}")
+    put("details/normal/0--a/attempt-1/artifacts/2--c/attempt-1/result.json", "{}")
+    put("details/running/1--b/attempt-2/result.json", "{}")
+    assert gta("import", "agentcompass", "results", "--out", "run").exit_code == 0
+    name = f"one--{sha256(b'1').hexdigest()}"
+    for folder in ("error/1--b/attempt-1", "fatal/1/attempt_1", f"running/{name}/attempt-1"):
+        put(f"details/{folder}/result.json", "{}")
+        refused = gta("import", "agentcompass", "results", "--out", "bad")
+        assert isinstance(refused.exception, DatasetError)
+        assert f"details/{folder}, task" in str(refused.exception)
+        assert "task '1': has no result: AgentCompass began this attempt" in str(refused.exception)
+        assert "or leave it out with --tasks" in str(refused.exception)
+        Path("results/details", folder, "result.json").unlink()
+        Path("results/details", folder).rmdir()
+    put("details/error/1--b/attempt-1/result.json", "{}")
+    put_attempt("details/error/2--c/attempt-1", "2", fault="A tool gave no reply: gone.")
+    refused = gta("import", "agentcompass", "results", "--out", "bad")
+    assert str(refused.exception).endswith("with --tasks. (The same is true of 2.)")
+    assert not Path("bad").exists()
+    left_out = gta("import", "agentcompass", "results", "--tasks", "0", "--out", "less")
+    assert left_out.exit_code == 0, left_out.output
+    # AgentCompass runs tasks again in the folder of another run, without the files of the first.
+    Path("results").rename("first")
+    put_attempt("details/normal/1--b/attempt-1", "1")
+    put_attempt("details/normal/2--c/attempt-1", "2")
+    put("details/normal/0--a/attempt-1/result.json", "{}")
+    both = Path("both")
+    both.mkdir()
+    Path("first").rename(both / "first")
+    Path("results").rename(both / "again")
+    assert "has no result" in str(
+        gta("import", "agentcompass", both / "again", "--out", "x").exception
+    )
+    done = gta("import", "agentcompass", both, "--out", "whole")
+    assert done.exit_code == 0, done.output
+    assert "3 of 3 tasks imported" in done.output
+
+
+def test_another_source_or_attempt_needs_another_folder() -> None:
+    put_attempt("details/normal/0--a/attempt-1", "0")
+    put_attempt("details/normal/0--a/attempt-2", "0", attempt=2)
+    command = ("import", "agentcompass", "results", "--out", "run")
+    first = gta(*command, "--tasks", "0")
+    assert first.exit_code == 0 and "before" not in first.output
+    again = gta(*command, "--tasks", "0,1")
+    assert again.exit_code == 0, again.output
+    assert "1 task had been imported before; the new results count." in again.output
+    other = gta(*command, "--attempt", "2", "--tasks", "0")
+    said = "(imported_from: results there, results, attempt 2 here). Choose another --out."
+    assert isinstance(other.exception, RunError) and said in str(other.exception)
+    Path("results").rename("newer")
+    other = gta("import", "agentcompass", "newer", "--out", "run", "--tasks", "0,2")
+    assert "(imported_from: results there, newer here)" in str(other.exception)

@@ -41,7 +41,7 @@ from gta_bench.records.run import (
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Unscored
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
-from gta_bench.runs.directory import open_run
+from gta_bench.runs.directory import find_run, open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.verdicts import append_verdicts, read_verdicts
 
@@ -85,7 +85,7 @@ def folder_command(
     `meta.json`; files may also be next to final.txt. A task without a folder was not delivered.
     """
     dataset = load_dataset(name, folder)
-    _import_finished(source, out, dataset, read_folder(source, dataset.tasks), options)
+    _import_finished(source.name, out, dataset, read_folder(source, dataset.tasks), options)
 
 
 @import_group.command("pack")
@@ -110,7 +110,9 @@ def pack_command(
     Attachments are read only from below the pack's folder or --root.
     """
     dataset = load_dataset(name, folder)
-    _import_finished(source, out, dataset, read_pack(source, dataset.tasks, root=root), options)
+    _import_finished(
+        source.name, out, dataset, read_pack(source, dataset.tasks, root=root), options
+    )
 
 
 @import_group.command("agentcompass")
@@ -133,11 +135,12 @@ def agentcompass_command(
     dataset = load_dataset(name, folder)
     tasks = select_tasks(dataset.tasks, options["tasks"])
     finished = read_agentcompass(source, dataset, tasks, attempt=attempt)
-    _import_finished(source, out, dataset, finished, options)
+    origin = source.name if attempt == 1 else f"{source.name}, attempt {attempt}"
+    _import_finished(origin, out, dataset, finished, options)
 
 
 def _import_finished(
-    source: Path, out: Path, dataset: Dataset, finished: Finished, options: dict[str, Any]
+    origin: str, out: Path, dataset: Dataset, finished: Finished, options: dict[str, Any]
 ) -> None:
     """Write the run; the command line overrides how the results name the system."""
     mode: RunMode = "workflow" if isinstance(dataset, WorkflowDataset) else "end-to-end"
@@ -147,9 +150,10 @@ def _import_finished(
         harness=options["harness"] or finished.stated("harness"),
         harness_version=options["harness_version"] or finished.stated("harness_version"),
     )
-    planned = _plan_manifest(dataset, mode, system, source, options["tasks"])
+    planned = _plan_manifest(dataset, mode, system, origin, options["tasks"])
+    replaced = _count_replaced(out, planned)
     made = write_finished(out, planned, dataset, finished)
-    _say_imported(made.tasks, list(made.missing), out)
+    _say_imported(made.tasks, list(made.missing), out, replaced)
     if mode == "workflow":
         say(f"{format_count(made.files, 'deliverable')}.")
     _say_findings(made.findings)
@@ -183,7 +187,7 @@ def opencompass_command(
         raise UsageError("--mode step|end-to-end is required for --dataset atomic, and only there.")
     dataset = load_dataset(name, folder)
     system = System(model=model or UNKNOWN, agent=AGENT, **harness)
-    manifest = _plan_manifest(dataset, mode or "workflow", system, source, tasks)
+    manifest = _plan_manifest(dataset, mode or "workflow", system, source.name, tasks)
     if isinstance(dataset, WorkflowDataset):
         _import_workflow(source, out, dataset, manifest)
     else:
@@ -195,8 +199,10 @@ def _import_atomic(source: Path, out: Path, dataset: AtomicDataset, planned: Run
     assert planned.spec.mode != "workflow"
     found = read_predictions(source, dataset, planned.spec.mode)
     units = [unit for unit in found.units if unit.task.id in planned.spec.tasks]
+    replaced = _count_replaced(out, planned)
     write_imported(out, open_run(out, planned), units)
-    _say_imported(len(units), [unit.task.id for unit in units if unit.trace is None], out)
+    missing = [unit.task.id for unit in units if unit.trace is None]
+    _say_imported(len(units), missing, out, replaced)
     _say_findings(found.findings)
 
 
@@ -206,6 +212,7 @@ def _import_workflow(
     stored = read_workflow_predictions(source, dataset)
     found = [one for one in stored if one.task.id in planned.spec.tasks]
     notes = dummy_notes([call for one in found for call in one.calls])
+    replaced = _count_replaced(out, planned)
     manifest = open_run(out, planned.model_copy(update={"notes": (*planned.notes, *notes)}))
     store = ArtefactStore(out / ARTEFACTS)
     units = [
@@ -226,7 +233,8 @@ def _import_workflow(
     known = read_verdicts(out)
     rows = [row for one in found for row in one.verdicts]
     append_verdicts(out, [row for row in rows if row.key not in known])
-    _say_imported(len(units), [unit.task.id for unit in units if not unit.delivered], out)
+    missing = [unit.task.id for unit in units if not unit.delivered]
+    _say_imported(len(units), missing, out, replaced)
     files = sum(len(unit.deliverables) for unit in units)
     unscored = sum(isinstance(row.verdict, Unscored) for row in rows)
     say(
@@ -238,7 +246,7 @@ def _import_workflow(
 
 
 def _plan_manifest(
-    dataset: Dataset, mode: RunMode, system: System, source: Path, tasks: str | None
+    dataset: Dataset, mode: RunMode, system: System, origin: str, tasks: str | None
 ) -> RunManifest:
     return RunManifest(
         created=datetime.now(UTC),
@@ -251,13 +259,21 @@ def _plan_manifest(
         ),
         dataset_digest=dataset_digest(dataset),
         dataset_tasks=len(dataset.tasks),
-        imported_from=source.name,
+        imported_from=origin,
         canaries=read_canaries(dataset.root),
     )
 
 
-def _say_imported(total: int, missing: list[str], out: Path) -> None:
+def _count_replaced(out: Path, planned: RunManifest) -> int:
+    """Return how many tasks of an earlier import are imported again; the last import counts."""
+    kept = find_run(out, planned)
+    return 0 if kept is None else len({*kept.spec.tasks} & {*planned.spec.tasks})
+
+
+def _say_imported(total: int, missing: list[str], out: Path, replaced: int) -> None:
     say(f"{total - len(missing)} of {format_count(total, 'task')} imported into {out}.")
+    if replaced:
+        say(f"{format_count(replaced, 'task')} had been imported before; the new results count.")
     if missing:
         say(f"Not delivered, so strict scoring counts them as failed: {' '.join(missing)}")
 

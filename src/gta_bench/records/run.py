@@ -347,6 +347,8 @@ class RunManifest(Displayed, Record):
 
     def difference(self, other: "RunManifest") -> SettingDifference | None:
         """The first difference that makes it another run; None if it continues or extends it."""
+        if self.imported_from != other.imported_from:
+            return SettingDifference("imported_from", self.imported_from, other.imported_from)
         same = self.spec.dataset == other.spec.dataset
         if same and self.dataset_digest != other.dataset_digest:
             digests = self.dataset_digest[:12], other.dataset_digest[:12]
