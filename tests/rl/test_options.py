@@ -13,7 +13,7 @@ from gta_bench.errors import EnvironmentProblem, GtaError, UsageError
 from gta_bench.rl.chat import ChatEpisode
 from gta_bench.rl.options import EpisodeMaker, EpisodeOptions, read_options
 from gta_bench.tape.storage import Tape
-from tests.authoring.folders import write_authored
+from tests.authoring.folders import TASK, write_authored
 
 
 @pytest.mark.parametrize(
@@ -133,3 +133,37 @@ def test_a_maker_closes_while_an_episode_is_open() -> None:
         return folder
 
     assert not asyncio.run(run()).parent.exists()
+
+
+def test_tools_that_do_not_work_here_are_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    absent = {"pydantic_monty"}
+
+    def missing(*modules: str) -> list[str]:
+        return [module for module in modules if module in absent]
+
+    monkeypatch.setattr("gta_bench.tools.packages.missing_packages", missing)
+
+    def make(**options: Any) -> list[str]:
+        caplog.clear()
+        asyncio.run(EpisodeMaker(EpisodeOptions(**options)).close())
+        return [record.getMessage() for record in caplog.records if record.name.endswith("options")]
+
+    (said,) = make(families=("budget", "sales"))
+    assert said.startswith("1 of 3 tools of these tasks are not available here: Calculator (py")
+    assert "Set `server`" in said and "\n" not in said
+    write_authored(tmp_path / "tasks", "tools = ['ReadCSV', 'Calculator']\n" + TASK)
+    (said,) = make(data=str(tmp_path / "tasks"))
+    assert said.startswith("1 of 2 tools")
+    assert make(families=("clean",)) == []
+    assert make(families=("sales",), server="http://127.0.0.1:9") == []
+    absent.clear()
+    assert make(families=("budget", "sales")) == []
+
+
+def test_tools_are_checked_inside_an_event_loop() -> None:
+    async def run() -> None:
+        await EpisodeMaker(EpisodeOptions(families=("clean",))).close()
+
+    asyncio.run(run())

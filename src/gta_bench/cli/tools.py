@@ -20,7 +20,7 @@ from gta_bench.records.tools import FILE_TYPES, ToolSpec
 from gta_bench.settings import Settings
 from gta_bench.tools.catalog import load_tool, tool_names
 from gta_bench.tools.contract import Availability, Available
-from gta_bench.tools.equipment import use_equipment
+from gta_bench.tools.equipment import find_availability, use_equipment
 from gta_bench.tools.toolbox import Toolbox
 
 SHOWN = 80  # characters of a description
@@ -105,14 +105,7 @@ def check_tools(
     settings: Settings, names: Collection[str] | None = None
 ) -> dict[str, Availability]:
     """Return for these tools, or for all, whether they work on this machine."""
-
-    async def check() -> dict[str, Availability]:
-        async with use_equipment(settings) as equipment:
-            toolbox = Toolbox(equipment)
-            chosen = [name for name in tool_names() if names is None or name in names]
-            return {name: toolbox.availability(name) for name in chosen}
-
-    return asyncio.run(check())
+    return asyncio.run(find_availability(settings, names))
 
 
 def _as_json(name: str, state: Availability) -> dict[str, JsonValue]:

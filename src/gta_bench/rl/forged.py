@@ -25,6 +25,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.workflow import WorkflowTask
 from gta_bench.rl.rewards import Moment, Reward, Rewards
+from gta_bench.tools.catalog import tool_names
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.recognition import make_recognition
 
@@ -66,6 +67,11 @@ class ForgedTasks:
                 f"{NUMBERS - 1}."
             )
         return self._make(family, wanted, folder)
+
+    def list_tools(self) -> set[str]:
+        """Return the tools that the tasks offer; those of a family do not depend on the number."""
+        drafts = [make_task(family, self._order, 1) for family in self._families.values()]
+        return {tool for draft in drafts for tool in draft.tools or tool_names()}
 
     def _make(self, family: TaskFamily, number: int, folder: Path) -> WorkflowDataset:
         place = folder / name_task(family, self._order, number)

@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 import json
+import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -16,24 +18,27 @@ from gta_bench.datasets.atomic import ATOMIC_FILES
 from gta_bench.datasets.installed import load_any
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
 from gta_bench.datasets.workflow import is_workflow
-from gta_bench.errors import UsageError
+from gta_bench.errors import UsageError, join_first
 from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
 from gta_bench.records.run import DEFAULT_TURNS
-from gta_bench.rl.environment import Environment, Sources, TaskSource, replay_tape
+from gta_bench.rl.environment import Environment, Sources, replay_tape
 from gta_bench.rl.rewards import Kind, Rewards, outcome_rewards, step_rewards, tool_use_rewards
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools
 from gta_bench.serving.client import connect
 from gta_bench.settings import read_key, read_settings
 from gta_bench.similarity.catalog import SMALL, load_similarity
 from gta_bench.tape.storage import Tape
-from gta_bench.tools.contract import Equipment
-from gta_bench.tools.equipment import use_equipment
+from gta_bench.tools.contract import Equipment, Unavailable
+from gta_bench.tools.equipment import find_availability, use_equipment
+from gta_bench.tools.offering import list_own_tools
 from gta_bench.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from gta_bench.forge.draft import Namespace, TaskLevel
+    from gta_bench.rl.forged import ForgedTasks
 
+logger = logging.getLogger(__name__)
 _REWARDS: Mapping[Kind, Any] = {
     "step": step_rewards,
     "outcome": outcome_rewards,
@@ -106,7 +111,8 @@ class EpisodeChoice(NamedTuple):
 class EpisodeMaker:
     """Makes environments with the same options; the tools are opened with the first one.
 
-    Wrong options raise UsageError at once. Use a maker in one event loop.
+    Wrong options raise UsageError at once. Tools of the tasks that do not work on this machine are
+    logged as a warning, in one line. Use a maker in one event loop.
     """
 
     def __init__(self, options: EpisodeOptions) -> None:
@@ -120,6 +126,8 @@ class EpisodeMaker:
         self._server = None if options.server is None else parse_tools(options.server)
         self._dataset = _load_dataset(options)
         self._tape = None if options.tape is None else Tape.open(Path(options.tape))
+        if options.tape is None and options.server is None:
+            _report_missing_tools(self._dataset)
         self._folder = _make_folder(options.folder)
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
@@ -187,7 +195,7 @@ class EpisodeMaker:
         return check_rewards(equipment)
 
 
-def _load_dataset(options: EpisodeOptions) -> Dataset | TaskSource:
+def _load_dataset(options: EpisodeOptions) -> "Dataset | ForgedTasks":
     if options.data is not None:
         _refuse_unused(options, _OF_FAMILIES, "`data`")
         dataset = _load_data(options.data)
@@ -221,6 +229,28 @@ def _load_data(data: str) -> Dataset:
             "downloads, nor a folder of task folders."
         )
     return load_any(root)
+
+
+def _report_missing_tools(dataset: "Dataset | ForgedTasks") -> None:
+    """Say which tools of the tasks do not work here; the policy gets an error when it calls one."""
+    if isinstance(dataset, AtomicDataset | WorkflowDataset):
+        offered = {tool for one in dataset.tasks.values() for tool in list_own_tools(dataset, one)}
+    else:
+        offered = dataset.list_tools()
+    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
+        checked = thread.submit(asyncio.run, find_availability(read_settings().settings, offered))
+        states = checked.result()
+    missing = [
+        f"{name} ({state.reason.removesuffix('.')})"
+        for name, state in states.items()
+        if isinstance(state, Unavailable)
+    ]
+    if missing:
+        logger.warning(
+            "%s of %s tools of these tasks are not available here: %s. Set `server` to the address "
+            "of `gta tools serve`, or install them: docs/how-to/rl-frameworks.md.",
+            *(len(missing), len(states), join_first(missing)),
+        )
 
 
 def _refuse_unused(options: EpisodeOptions, names: Sequence[str], what: str) -> None:

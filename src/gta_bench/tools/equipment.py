@@ -1,15 +1,20 @@
-"""Opens and closes the equipment of tools: the jail that works here, and threads."""
+"""Opens and closes the equipment of tools: the jail that works here, and threads.
+
+`find_availability` opens it to learn which tools work here.
+"""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from gta_bench.confine.probe import find_jail
 from gta_bench.errors import ToolUnavailable
 from gta_bench.settings import Settings
-from gta_bench.tools.contract import Equipment, Unavailable
+from gta_bench.tools.catalog import tool_names
+from gta_bench.tools.contract import Availability, Equipment, Unavailable
+from gta_bench.tools.toolbox import Toolbox
 
 
 async def open_equipment(settings: Settings, *, unsafe_no_jail: bool = False) -> Equipment:
@@ -50,3 +55,13 @@ async def use_equipment(
         yield equipment
     finally:
         await asyncio.to_thread(close_equipment, equipment)
+
+
+async def find_availability(
+    settings: Settings, names: Collection[str] | None = None
+) -> dict[str, Availability]:
+    """Return for these tools of the catalog, or for all, whether they work on this machine."""
+    async with use_equipment(settings) as equipment:
+        toolbox = Toolbox(equipment)
+        chosen = [name for name in tool_names() if names is None or name in names]
+        return {name: toolbox.availability(name) for name in chosen}
