@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -201,3 +202,31 @@ def test_a_lost_tool_is_stored_as_a_fault(plugin: Any, data: Path, tmp_path: Pat
     with pytest.raises(RunError, match="gave no reply: gone"):
         asyncio.run(work())
     assert "gave no reply" in find(tmp_path / "results", "0").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_no_name_and_no_link_keeps_an_attempt_from_being_graded(
+    plugin: Any, data: Path, tmp_path: Path, linked: bool
+) -> None:
+    benchmark, req = plugin.GTAAtomic(), request(data)
+    task = benchmark.load_tasks(req)[0]
+
+    async def work() -> RunResult:
+        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
+        prepared = await benchmark.prepare_task(task, None, req, None)
+        outputs = Path(prepared.input.workspace, "outputs")
+        if linked:
+            outputs.rmdir()
+            outputs.symlink_to(data)
+        else:
+            Path(os.fsdecode(os.fsencode(outputs) + b"/\xe9.txt")).write_text("x")
+            (outputs / "note.txt").write_text("14", encoding="utf-8")
+        result = RunResult("0", TaskStatus.COMPLETED, "It is 14.")
+        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
+        return graded
+
+    assert "score" in asyncio.run(work()).metrics
+    stored = find(tmp_path / "results", "0")
+    attempt = CompassAttempt.model_validate_json(stored.read_text(encoding="utf-8"))
+    assert [name for name, _ in attempt.left_out] == (["outputs"] if linked else ["?.txt"])
+    assert (stored.parent / "files" / "note.txt").exists() != linked

@@ -22,6 +22,7 @@ from gta_bench.runs.artefacts import ArtefactStore
 OUTPUTS = "outputs"
 MOST_ENTRIES = 20_000  # of one task
 DEEPEST = 32
+LINK = "is a link, and links are not followed"
 TOO_MANY = "is one file too many"
 TOO_LARGE = "is larger than the task's quota allows"
 # Left over by programs; hidden names are skipped too.
@@ -59,6 +60,8 @@ class KeptFiles(NamedTuple):
 
 def list_files(root: Path, *below: str, skip: Collection[str] = ()) -> Listing:
     """List the regular files below a folder, except those named in `skip` at its top."""
+    if below and root.joinpath(*below).is_symlink():
+        return Listing(left_out=(LeftOut("/".join(below), LINK),))
     files: list[FoundFile] = []
     left_out: list[LeftOut] = []
     level: list[tuple[str, ...]] = [()]
@@ -77,7 +80,9 @@ def list_files(root: Path, *below: str, skip: Collection[str] = ()) -> Listing:
                 path = (*parts, entry.name)
                 reason = _find_objection(entry, path)
                 if reason is not None:
-                    left_out.append(LeftOut("/".join(path), reason))
+                    # A name may have bytes that are not UTF-8, which no record can contain.
+                    name = "/".join(path).encode("utf-8", "replace").decode()
+                    left_out.append(LeftOut(name, reason))
                 elif entry.is_dir(follow_symlinks=False):
                     following.append(path)
                 else:
@@ -153,7 +158,7 @@ def _find_objection(entry: os.DirEntry[str], path: tuple[str, ...]) -> str | Non
     except OSError as exc:
         return explain_unread(exc)
     if stat.S_ISLNK(mode):
-        return "is a link, and links are not followed"
+        return LINK
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
         return "is not a regular file"
     if not is_plain(unicodedata.normalize("NFC", entry.name)):
