@@ -58,7 +58,7 @@ def describe(tool: dict[str, object]) -> str:
 
 
 def work(file: str) -> None:
-    """Let the agent work on the task, and print its answer."""
+    """Let the agent work on the task, and write its answer."""
     from minisweagent.agents.default import DefaultAgent
     from minisweagent.environments.local import LocalEnvironment
     from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
@@ -84,7 +84,7 @@ def work(file: str) -> None:
         step_limit=10,
     )
     ended = agent.run(task["prompt"], tools="\n".join(map(describe, task["tools"])))
-    print(ended.get("submission") or ended.get("exit_status"))
+    Path("final.txt").write_text(ended["submission"], encoding="utf-8")
 
 
 if __name__ == "__main__":
