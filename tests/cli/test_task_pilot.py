@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
 
 from gta_bench.authoring import pilot
 from gta_bench.cli import app
+from gta_bench.confine import systems
 from gta_bench.errors import UsageError
 from gta_bench.judge_quality.judge_runs import NULLS
 from tests.authoring.folders import TASK, write_authored
@@ -41,6 +43,19 @@ def test_a_piloted_task_is_ready_until_it_changes_and_a_run_says_so() -> None:
     again = gta("task", "pilot", "tasks", "--no-judge")
     assert again.exit_code == 1 and "T34 error gold/plain, leaf sums: gold gets 0.0" in again.stdout
     assert again.stderr.startswith("q3-sales: unchecked (2 errors)")
+
+
+def test_a_pilot_without_a_jail_says_why_no_check_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS it printed dashes and the number of missing scores, and nothing else."""
+    monkeypatch.setattr(systems, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(pilot, "NULLS", {"empty": NULLS["empty"]})
+    write_authored(Path("tasks"), without="wrong")
+    done = gta("task", "pilot", "tasks", "--no-judge")
+    reason, state = done.stderr.splitlines()
+    assert done.exit_code == 1 and state.startswith("q3-sales: unchecked (12 scores missing; ")
+    assert reason.startswith("q3-sales: no score for gold/plain, leaf advice: check_failed: ")
+    for words in ("macOS does not have", "`--tape`", "`--tools URL`", "docker/Dockerfile"):
+        assert words in reason
 
 
 def test_checks_alone_do_not_replace_a_pilot_with_a_judge(

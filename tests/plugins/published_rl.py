@@ -161,6 +161,7 @@ class Harness(Generic[A]):
 @dataclass
 class Trace:
     info: dict[str, Any] = field(default_factory=dict)
+    stop_condition: str | None = None
 
 
 @dataclass

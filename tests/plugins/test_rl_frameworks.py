@@ -99,6 +99,9 @@ def test_openenv_serves_and_explains_a_mistake(
     monkeypatch.setattr("sys.argv", ["gta-openenv", '{"families": ["chrat"]}'])
     with pytest.raises(SystemExit, match="gta-openenv: There is no family 'chrat'"):
         openenv.main()
+    monkeypatch.setattr("sys.argv", ["gta-openenv", options.model_dump_json(), "--port", "99999"])
+    with pytest.raises(SystemExit, match="gta-openenv: --port 99999: ports are 0 to 65535"):
+        openenv.main()
 
 
 def test_nemo_gym_plays_a_session_for_each_rollout(
@@ -180,9 +183,13 @@ def test_verifiers_plays_with_the_model_of_the_rollout(
 
 
 def launch(
-    episodes: Any, options: EpisodeOptions, answer: Any, monkeypatch: pytest.MonkeyPatch
+    episodes: Any,
+    options: EpisodeOptions,
+    answer: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: str | None = None,
 ) -> tuple[ProgramResult, Trace]:
-    """Play the first episode of the taskset."""
+    """Play the first episode of the taskset; `stop` is the limit of verifiers that ends it."""
     client = httpx.AsyncClient
 
     def connect(**more: Any) -> httpx.AsyncClient:
@@ -192,7 +199,7 @@ def launch(
     taskset = episodes.EpisodeTaskset(episodes.EpisodeConfig(episodes=options))
     first, second = taskset.load()
     assert not taskset.INFINITE and (first.data.name, second.data.name) == ("2", "3")
-    trace = Trace()
+    trace = Trace(stop_condition=stop)
     harness = episodes.EpisodeHarness(HarnessConfig())
     model = SimpleNamespace(model="m")
     played = harness.launch(model, trace, None, "http://127.0.0.1:9/v1", "secret", {}, first.data)
@@ -204,7 +211,11 @@ def test_verifiers_hears_of_a_model_that_fails_and_of_another_taskset(
 ) -> None:
     failed, trace = launch(episodes, options, lambda request: httpx.Response(429), monkeypatch)
     assert failed.exit_code == 1 and "429" in failed.stderr
-    assert trace.info["gta_bench"]["reward"] == 0
+    assert trace.info == {}
+    _, ended = launch(
+        episodes, options, lambda request: httpx.Response(400), monkeypatch, "max_turns"
+    )
+    assert ended.info["gta_bench"]["reward"] == 0
     harness = episodes.EpisodeHarness(HarnessConfig())
     other = asyncio.run(harness.launch(None, trace, None, "", "", {}, TaskData()))
     assert "gta-bench-episodes belongs" in other.stderr

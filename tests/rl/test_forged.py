@@ -153,7 +153,7 @@ async def answer(folder: Path, dataset: WorkflowDataset) -> Transition:
 
 def test_a_leaf_that_only_a_judge_decides_is_refused(tmp_path: Path) -> None:
     write_task(tmp_path / "tasks")
-    with pytest.raises(UsageError, match=r"only a judge can decide .*advice.* Use leaf_rewards"):
+    with pytest.raises(UsageError, match=r"only a judge can decide .*advice.* use leaf_rewards"):
         asyncio.run(answer(tmp_path / "work", load_workflow(tmp_path / "tasks")))
 
 

@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 
 from gta_bench.datasets.model import AtomicDataset
-from gta_bench.errors import EnvironmentProblem, GtaError
+from gta_bench.demo import ATOMIC, WORKFLOW
+from gta_bench.errors import EnvironmentProblem, GtaError, UsageError
 from gta_bench.rl.chat import ChatEpisode
 from gta_bench.rl.options import EpisodeMaker, EpisodeOptions, read_options
 from gta_bench.tape.storage import Tape
+from tests.authoring.folders import write_authored
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ("{families", "not JSON"),
+        ("", "not JSON"),
+        ("[]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
         ('{"family": ["chart"]}', "Option 'family': .* Options are families, "),
         ({"families": ["chart"], "max_steps": 0}, "Option 'max_steps'"),
         ({"families": ["chart"], "reward": "judge"}, "Option 'reward'"),
@@ -32,7 +37,17 @@ from gta_bench.tape.storage import Tape
         ({"families": ["chart"], "level": 4}, "no level 4"),
         ({"families": ["chart"], "forge_seed": "a b"}, "The seed 'a b'"),
         ({"families": ["chart"], "server": "here"}, "'here' is neither"),
-        ({"data": "missing"}, "missing"),
+        ({"data": "missing"}, "`data` 'missing' is neither .* nor a folder of task folders"),
+        ({"data": "."}, "`data` '.' is neither"),
+        ({"data": str(WORKFLOW)}, "Task .*: only a judge can decide"),
+        ({"data": "tasks", "reward": "step"}, "`reward` has no effect on tasks with checks"),
+        ({"data": str(ATOMIC), "similarity": "x"}, "Unknown similarity 'x'"),
+        ({"data": str(ATOMIC), "forge_seed": "1"}, "`forge_seed` has no effect on `data`"),
+        ({"data": str(ATOMIC), "key_file": "key"}, "`key_file` has no effect on `data`"),
+        ({"families": ["chart"], "reward": "step"}, "`reward` has no effect on `families`"),
+        ({"families": ["chart"], "similarity": "x"}, "`similarity` has no effect"),
+        ({"families": ["chart"], "folder": "/dev/null/x"}, "`folder` '/dev/null/x' cannot be"),
+        ({"families": ["chart"], "folder": "key"}, "`folder` 'key' cannot be used: File exists"),
         ({"families": ["chart"], "tape": "missing"}, "missing"),
     ],
 )
@@ -40,6 +55,8 @@ def test_a_mistake_is_explained_in_one_line(
     options: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "key").write_text("k", encoding="utf-8")
+    write_authored(tmp_path / "tasks")
     with pytest.raises(GtaError, match=message) as raised:
         EpisodeMaker(read_options(options))
     assert "\n" not in str(raised.value)
@@ -101,3 +118,18 @@ def test_a_server_needs_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(EnvironmentProblem, match="GTA_TOOLS_TOKEN"):
         asyncio.run(run())
+
+
+def test_a_maker_closes_while_an_episode_is_open() -> None:
+    maker = EpisodeMaker(EpisodeOptions(data=str(ATOMIC), similarity="exact-or-half"))
+
+    async def run() -> Path:
+        episode = ChatEpisode(await maker.make())
+        with pytest.raises(UsageError, match="named by a text or None, not 5"):
+            await episode.start(task=5)  # type: ignore[arg-type]
+        folder = (await episode.start(task="receipt")).info["folder"]
+        await maker.close()
+        episode.close()
+        return folder
+
+    assert not asyncio.run(run()).parent.exists()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.authoring.folders import write_authored
 from tests.systems.machines import SYSTEMS, Machine
 
 NAMES = {"darwin": "macOS", "win32": "Windows"}
@@ -104,3 +105,14 @@ def test_the_pretended_systems_lack_what_the_real_ones_lack(tmp_path: Path) -> N
     lines = "from gta_bench.confine import files\nprint(files.HAS_DESCRIPTORS)"
     assert Machine("win32", tmp_path / "a").python("-c", lines).text.strip() == "False"
     assert Machine("darwin", tmp_path / "b").python("-c", lines).text.strip() == "True"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_pilot_decides_nothing_and_says_why(system: str, tmp_path: Path) -> None:
+    machine = Machine(system, tmp_path / "home")
+    write_authored(machine.folder)
+    code, text = machine.run("task", "pilot", "q3-sales", "--no-judge")
+    assert code == 1 and "q3-sales: unchecked (27 scores missing)" in text
+    assert f"needs the jail, which {NAMES[system]} does not have. Replay a tape" in text
+    assert [one for one in machine.started() if Path(one[0]).name != "git"] == []

@@ -17,7 +17,7 @@ from gta_bench.cli.options import (
 from gta_bench.cli.output import COLORS, say, unit_bar, write_json, write_table
 from gta_bench.errors import UsageError
 from gta_bench.records.finding import Finding
-from gta_bench.records.pilot import FAILING, LeafReadiness, Readiness
+from gta_bench.records.pilot import FAILING, LeafReadiness, Pilot, Readiness
 from gta_bench.reports.tables import Table, line
 from gta_bench.settings import Settings
 
@@ -114,6 +114,7 @@ def pilot(
             say(f"{folder / PILOT_FILE} keeps the pilot with a judge, which is up to date.")
         else:
             write_pilot(folder, made)
+        _say_missing(authored.task.id, made)
         found.append(assess(authored, made, thresholds))
         if not as_json:
             _write_readiness(found[-1])
@@ -135,6 +136,15 @@ def say_stopped(found: "JudgedBy") -> None:
     """Say how to continue if the budget stopped the judge."""
     if found.stopped is not None:
         say(f"{found.judge}: stopped at {found.stopped}. Continue with: {same_command()}")
+
+
+def _say_missing(task: str, made: Pilot) -> None:
+    """Say why a score is missing: the first one of them."""
+    for work, leaves in made.trials.items():
+        for leaf, trial in leaves.items():
+            if None in trial.scores:
+                say(f"{task}: no score for {work}, leaf {leaf}: {line(trial.reason, 400)}")
+                return
 
 
 def _write_readiness(found: Readiness) -> None:

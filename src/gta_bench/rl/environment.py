@@ -198,6 +198,8 @@ class Environment:
         episode is removed.
         """
         check_seed(seed)
+        if task is not None and not isinstance(task, str):
+            raise UsageError(f"A task is named by a text or None, not {task!r:.80}.")
         await self.close()
         if seed is not None:
             self._random.seed(seed)
@@ -268,7 +270,7 @@ class Environment:
     def release(self) -> Path | None:
         """End the episode and return its folder, which the caller removes; None without one."""
         episode, self._episode = self._episode, None
-        return None if episode is None else episode.workspace.root
+        return episode.workspace.root if episode and episode.workspace.root.exists() else None
 
 
 def check_action(action: object) -> None:

@@ -83,12 +83,7 @@ def check_rewards(equipment: Equipment) -> Rewards:
 
     async def reward(moment: Moment) -> Reward:
         assert isinstance(moment.task, WorkflowTask), "GTA-Atomic has no checkpoints"
-        open_leaves = [leaf.id for leaf in moment.task.leaves() if leaf.by != "check"]
-        if open_leaves:
-            raise UsageError(
-                f"Task {moment.task.id}: only a judge can decide {join_first(open_leaves)}. Use "
-                "leaf_rewards."
-            )
+        require_checks(moment.task)
         if not moment.done:
             return Reward(0.0)
         work = _open_work(moment, equipment)
@@ -102,6 +97,16 @@ def check_rewards(equipment: Equipment) -> Rewards:
         return Reward(root / MOST, parts)
 
     return reward
+
+
+def require_checks(task: WorkflowTask) -> None:
+    """Raise UsageError unless checks decide every leaf of a task."""
+    open_leaves = [leaf.id for leaf in task.leaves() if leaf.by != "check"]
+    if open_leaves:
+        raise UsageError(
+            f"Task {task.id}: only a judge can decide {join_first(open_leaves)}. Train on tasks "
+            "whose leaves all have checks, or use leaf_rewards."
+        )
 
 
 def _open_work(moment: Moment, equipment: Equipment) -> CheckedWork:

@@ -4,15 +4,18 @@ import asyncio
 import itertools
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import Field, ValidationError, field_validator
 
+from gta_bench.confine.files import remove_tree
+from gta_bench.datasets.atomic import ATOMIC_FILES
 from gta_bench.datasets.installed import load_any
 from gta_bench.datasets.model import AtomicDataset, Dataset, WorkflowDataset
+from gta_bench.datasets.workflow import is_workflow
 from gta_bench.errors import UsageError
 from gta_bench.packages import require_packages
 from gta_bench.records.base import Record
@@ -22,7 +25,7 @@ from gta_bench.rl.rewards import Kind, Rewards, outcome_rewards, step_rewards, t
 from gta_bench.serving.choice import TOKEN_VARIABLE, parse_tools
 from gta_bench.serving.client import connect
 from gta_bench.settings import read_key, read_settings
-from gta_bench.similarity.catalog import SMALL
+from gta_bench.similarity.catalog import SMALL, load_similarity
 from gta_bench.tape.storage import Tape
 from gta_bench.tools.contract import Equipment
 from gta_bench.tools.equipment import use_equipment
@@ -36,6 +39,10 @@ _REWARDS: Mapping[Kind, Any] = {
     "outcome": outcome_rewards,
     "tool-use": tool_use_rewards,
 }
+_EXAMPLE = '{"families": ["chart"]}'
+# Options that only families, or only GTA-Atomic, have a use for.
+_OF_FAMILIES = ("forge_seed", "level", "namespace", "key_file")
+_OF_ATOMIC = ("reward", "similarity")
 
 
 class EpisodeOptions(Record):
@@ -75,9 +82,9 @@ def read_options(given: str | Mapping[str, Any]) -> EpisodeOptions:
     try:
         parsed = json.loads(given) if isinstance(given, str) else dict(given)
     except ValueError as exc:
-        raise UsageError(
-            f'The options are not JSON ({exc}). Write them as \'{{"families": ["chart"]}}\'.'
-        ) from exc
+        raise UsageError(f"The options are not JSON ({exc}). Write them as '{_EXAMPLE}'.") from exc
+    if not isinstance(parsed, dict):
+        raise UsageError(f"The options must be a JSON object. Write them as '{_EXAMPLE}'.")
     try:
         return EpisodeOptions.model_validate(parsed)
     except ValidationError as exc:
@@ -113,7 +120,7 @@ class EpisodeMaker:
         self._server = None if options.server is None else parse_tools(options.server)
         self._dataset = _load_dataset(options)
         self._tape = None if options.tape is None else Tape.open(Path(options.tape))
-        self._folder = Path(options.folder or tempfile.mkdtemp(prefix="gta-episodes-"))
+        self._folder = _make_folder(options.folder)
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._opened: tuple[Sources, Rewards] | None = None
@@ -152,13 +159,13 @@ class EpisodeMaker:
         )
 
     async def close(self) -> None:
-        """Close the tools; the environments must be closed before."""
+        """Close the tools, and remove a temporary folder with all that is left in it."""
         self._opened = None
         await self._stack.aclose()
         if self._tape is not None:
             self._tape.close()
         if self._options.folder is None and self._folder.exists():
-            self._folder.rmdir()
+            remove_tree(self._folder)
 
     async def _open_sources(self, equipment: Equipment) -> Sources:
         if self._tape is not None:
@@ -182,7 +189,18 @@ class EpisodeMaker:
 
 def _load_dataset(options: EpisodeOptions) -> Dataset | TaskSource:
     if options.data is not None:
-        return load_any(Path(options.data))
+        _refuse_unused(options, _OF_FAMILIES, "`data`")
+        dataset = _load_data(options.data)
+        if isinstance(dataset, AtomicDataset):
+            load_similarity(options.similarity)
+        else:
+            from gta_bench.rl.forged import require_checks
+
+            _refuse_unused(options, _OF_ATOMIC, "tasks with checks")
+            for task in dataset.tasks.values():
+                require_checks(task)
+        return dataset
+    _refuse_unused(options, _OF_ATOMIC, "`families`")
     require_packages("training on families", "xlsxwriter", "docx", "pptx", "typst", extra="forge")
     from gta_bench.forge.catalog import find_families
     from gta_bench.forge.writing import Order
@@ -193,6 +211,39 @@ def _load_dataset(options: EpisodeOptions) -> Dataset | TaskSource:
     secret = _read_secret(options.key_file)
     order = Order(namespace, options.forge_seed, level, secret)
     return ForgedTasks(find_families(options.families), order)
+
+
+def _load_data(data: str) -> Dataset:
+    root = Path(data)
+    if not is_workflow(root) and not any((root / file).is_file() for file in ATOMIC_FILES):
+        raise UsageError(
+            f"`data` {data!r} is neither a folder of GTA-Atomic, which `gta data fetch atomic` "
+            "downloads, nor a folder of task folders."
+        )
+    return load_any(root)
+
+
+def _refuse_unused(options: EpisodeOptions, names: Sequence[str], what: str) -> None:
+    """Refuse options that `what` has no use for; a default says nothing."""
+    fields = EpisodeOptions.model_fields
+    for name in names:
+        if getattr(options, name) != fields[name].default:
+            raise UsageError(f"`{name}` has no effect on {what}: remove it.")
+
+
+def _make_folder(given: str | None) -> Path:
+    """Return a folder in which episodes can have theirs."""
+    if given is None:
+        return Path(tempfile.mkdtemp(prefix="gta-episodes-"))
+    folder = Path(given)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder):
+            return folder
+    except OSError as exc:
+        raise UsageError(
+            f"`folder` {given!r} cannot be used: {exc.strerror}. Name a folder that can be written."
+        ) from exc
 
 
 def _read_secret(file: str | None) -> bytes:

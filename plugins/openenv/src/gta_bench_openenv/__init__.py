@@ -126,6 +126,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=8, help="concurrent episodes at most")
     given = parser.parse_args()
     try:
+        if not 0 <= given.port <= 65535:
+            raise UsageError(f"--port {given.port}: ports are 0 to 65535.")
         maker = EpisodeMaker(read_options(given.options))
     except GtaError as exc:
         sys.exit(f"gta-openenv: {exc}")

@@ -125,6 +125,8 @@ class EpisodeHarness(vf.Harness[EpisodeHarnessConfig]):
                 await _play(episode, start, trace, ctx.model, model)
         except (GtaError, httpx.HTTPError) as exc:
             # A reply that a limit of the rollout refuses is no error: verifiers knows the limit.
+            if trace.stop_condition is None:
+                trace.info.pop(RESULT, None)  # an episode without a score has no reward
             return ProgramResult(1, "", str(exc))
         finally:
             episode.close()
