@@ -68,7 +68,7 @@ def work(file: str) -> None:
     tool = programs / "tool"
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} {__file__} call "$@"\n', encoding="utf-8")
     tool.chmod(0o755)
-    model = LitellmTextbasedModel(
+    model = LitellmTextbasedModel(  # type: ignore[no-untyped-call]
         model_name=f"openai/{os.environ['GTA_MODEL']}",
         model_kwargs={"api_base": os.environ["OPENAI_BASE_URL"], "drop_params": True},
         cost_tracking="ignore_errors",
