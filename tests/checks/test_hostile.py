@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from gta_bench.checks.outcome import is_at_fault
 from gta_bench.confine.jail import Jail
+from gta_bench.errors import ConfinedError
 from gta_bench.records.verdicts import Scored, Unscored
 from tests.checks.works import decide, deliver, value
 from tests.content import samples
@@ -109,6 +111,13 @@ def test_a_file_that_is_too_much_gets_no_points(jail: Jail, name: str) -> None:
         ), verdict
 
 
+def test_a_reader_that_was_stopped_says_something_only_if_it_computed() -> None:
+    def stop(*, busy: bool) -> ConfinedError:
+        return ConfinedError("stopped", cause="timeout", jail="none", seconds=28.0, busy=busy)
+
+    assert is_at_fault(stop(busy=True)) and not is_at_fault(stop(busy=False))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "part", "after"), CARRIERS)
 def test_a_billion_laughs_get_no_points(
@@ -133,13 +142,14 @@ def test_a_million_equal_values_are_found_not_to_be_unique(jail: Jail) -> None:
     assert isinstance(verdict, Scored) and "'99999' more than once" in verdict.reason
 
 
-def test_a_deck_of_which_only_a_part_is_read_leaves_the_leaf_unscored(
+def test_a_deck_of_which_only_a_part_is_read_fails(
     jail: Jail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gta_bench.content.pptx.MOST_SLIDES", 1)
     work = deliver({"deck.pptx": samples.deck()}, jail)
     verdict = decide(work, {"is": "text.contains", "file": "*", "none": ["secret"]})
-    assert isinstance(verdict, Unscored) and "deck.pptx is too large: 1 of" in verdict.detail
+    assert isinstance(verdict, Scored) and "is too large: 1 of" in verdict.reason
+    assert verdict.value == 0
     assert decide(work, {"is": "doc.size", "file": "*", "pages": {"min": 2}}).type == "scored"
 
 

@@ -56,6 +56,12 @@ def test_time_is_up_even_for_a_process_that_ignores_signals() -> None:
     assert (ended.stopped, ended.status) == ("timeout", -9)
 
 
+def test_the_processor_time_of_a_stopped_process_is_known() -> None:
+    busy = start(["sh", "-c", "while :; do :; done & wait"], wall_seconds=2)
+    assert busy.stopped == "timeout" and busy.processor_seconds > 0.5
+    assert start(["sleep", "60"], wall_seconds=1).processor_seconds < 0.3
+
+
 def test_its_time_begins_when_it_is_ready() -> None:
     script = "sleep 1; echo ready >&2; sleep 1; echo done"
     ended = start(["sh", "-c", script], wall_seconds=60, start_seconds=30, ready=b"ready\n")

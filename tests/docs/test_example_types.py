@@ -18,8 +18,8 @@ from tests.needs import needs
 
 PYRIGHT = "pyright@1.1.414"
 FRAMEWORKS = ("langchain-openai==1.7.3", "langgraph==1.2.20")
-# What it needs is installed, in newer versions than it allows.
-AGENTS_SDK = "openai-agents==0.24.0"
+# What they need is installed, in newer versions than they allow, or not looked into.
+ALONE = ("openai-agents==0.24.0", "mini-swe-agent==2.4.6")
 
 pytestmark = [pytest.mark.slow, needs("npm")]
 
@@ -44,7 +44,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     install = (uv, "pip", "install", "--quiet", "--python", str(folder))
     constraints = str(REPOSITORY / "constraints.txt")
     run(*install, "--constraint", constraints, *FRAMEWORKS)
-    run(*install, "--no-deps", AGENTS_SDK)
+    run(*install, "--no-deps", *ALONE)
     found = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
     below = (REPOSITORY / "src", REPOSITORY, sysconfig.get_path("purelib"))
     (found / "below.pth").write_text("".join(f"{one}\n" for one in below), encoding="utf-8")

@@ -201,11 +201,11 @@ class CheckedWork:
         return await self.once("content", file, partial(self._read, file))
 
     async def read_whole(self, file: CheckedFile) -> Content:
-        """Return a file's content; raise CheckBroken if our limits let only a part be read."""
+        """Return a file's content; raise ToolError if our limits let only a part be read."""
         content = await self.read(file)
         unread = _find_unread(content)
         if unread:
-            raise CheckBroken(f"{file.path} is too large: {unread}.")
+            raise ToolError(f"is too large: {unread}")
         return content
 
     async def _show(self, file: CheckedFile) -> Content:

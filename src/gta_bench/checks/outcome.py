@@ -18,7 +18,7 @@ class CheckBroken(ToolError):
 def is_at_fault(problem: ToolError | ToolUnavailable) -> bool:
     """Whether a file is the cause of a problem, as opposed to the check or this machine."""
     if isinstance(problem, ConfinedError):
-        return problem.cause not in _OUR_FAULT
+        return problem.busy or problem.cause not in _OUR_FAULT
     return isinstance(problem, ToolError) and not isinstance(problem, CheckBroken)
 
 

@@ -181,16 +181,17 @@ def _parse_argument(text: str) -> tuple[str, str]:
 def fetch_command(names: tuple[str, ...]) -> None:
     """Download the weights in NAMES, or those of all tools, and check their sha256.
 
-    Two are downloaded only by name: smollm2-135m, the small language model of `gta demo`, and
+    Some are downloaded only by name: smollm2-135m, the small language model of `gta demo`;
+    qwen2.5-coder-0.5b (491 MB) and qwen2.5-coder-1.5b (1.1 GB), larger ones; and
     all-mpnet-base-v2 (438 MB), the model behind published scores of free text, which then becomes
     the default of --similarity.
     """
-    from gta_bench.demo.local_model import SMOLLM2
+    from gta_bench.demo.local_model import LOCAL_MODELS
     from gta_bench.tools.contract import Equipment
     from gta_bench.weights import KNOWN, MPNET, fetch, find_weights
 
     folder = Equipment(command_settings()).weights
-    known = {**KNOWN, SMOLLM2.name: SMOLLM2, MPNET.name: MPNET}
+    known = {**KNOWN, **LOCAL_MODELS, MPNET.name: MPNET}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(f"Unknown weights {unknown[0]!r}. Known weights: {', '.join(known)}.")

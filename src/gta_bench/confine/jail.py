@@ -59,6 +59,8 @@ def finish(names):
 """
 CRASHES = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP")
 SHOWN_STDERR = 300
+# The part of its time that a busy process uses a processor.
+BUSY = 0.8
 DOCTOR = "`gta doctor` shows what the jail needs."
 
 
@@ -245,12 +247,13 @@ class _Case(NamedTuple):
     limits: JailLimits
     report: Report
 
-    def fail(self, cause: ConfinedCause, problem: str) -> NoReturn:
+    def fail(self, cause: ConfinedCause, problem: str, *, busy: bool = False) -> NoReturn:
         raise ConfinedError(
             f"{self.label} {problem}",
             cause=cause,
             jail=self.report.jail,
             seconds=self.report.seconds,
+            busy=busy,
         )
 
 
@@ -297,7 +300,8 @@ def _check_end(ended: EndedProcess, *, kind: JailKind, limits: JailLimits, label
             f"{limits.disk_files} files, or made a folder that cannot be read.",
             "cancelled": "was stopped because its result is no longer needed.",
         }
-        case.fail(ended.stopped, reasons[ended.stopped])
+        busy = ended.processor_seconds >= BUSY * limits.wall_seconds
+        case.fail(ended.stopped, reasons[ended.stopped], busy=busy)
     if status < 0:
         _raise_signal(-status, case)
     return case
@@ -324,7 +328,7 @@ def _raise_signal(number: int, case: _Case) -> NoReturn:
         name = f"signal {number}"
     if name == "SIGXCPU":
         seconds = case.limits.cpu_seconds
-        case.fail("timeout", f"was stopped after {seconds} seconds of processor time.")
+        case.fail("timeout", f"was stopped after {seconds} seconds of processor time.", busy=True)
     if name == "SIGXFSZ":
         most = _size(case.limits.file_bytes)
         case.fail("disk", f"was stopped because it wrote a file larger than {most}.")

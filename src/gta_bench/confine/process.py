@@ -44,13 +44,17 @@ class ProcessBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedProcess:
-    """The output and status of a process; `stopped` says why it had to be killed, if it was."""
+    """The output and status of a process; `stopped` says why it had to be killed, if it was.
+
+    `processor_seconds` are those of a process that had to be killed.
+    """
 
     status: int
     stdout: bytes
     stderr: bytes
     seconds: float
     stopped: ProcessStop | None
+    processor_seconds: float = 0.0
 
 
 class _Streams:
@@ -142,8 +146,11 @@ def run(
     )
     streams = _Streams(process, stdin, bounds)
     stdout, stderr = streams.read.values()
+    used = 0.0
     try:
         stopped = _watch(process, streams, bounds)
+        if stopped is not None:
+            used = sum(map(_processor_seconds, list_descendants(process.pid)))
     finally:
         # Inside a PID namespace this kills everything. Right after the end of its leader, the
         # number of the group cannot have been reused yet.
@@ -157,6 +164,7 @@ def run(
         stderr=bytes(stderr[: bounds.stderr_bytes]),
         seconds=time.monotonic() - start,
         stopped=stopped,
+        processor_seconds=used,
     )
 
 
@@ -209,6 +217,17 @@ def count_deleted_bytes(processes: Iterable[str], devices: Collection[int]) -> i
                     if file.st_nlink == 0 and file.st_dev in devices and stat.S_ISREG(file.st_mode):
                         sizes[file.st_dev, file.st_ino] = file.st_size
     return sum(sizes.values())
+
+
+def _processor_seconds(process: str) -> float:
+    """Return the processor time of a process and of those that it started and that have ended."""
+    try:
+        line = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:  # it ended meanwhile
+        return 0.0
+    # The name of the program, in brackets, may have spaces and brackets.
+    after = line.rpartition(")")[2].split()
+    return sum(map(int, after[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_exceeds(most: int, processes: Sequence[str]) -> bool:

