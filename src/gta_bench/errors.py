@@ -4,7 +4,8 @@ GtaError                 reported in one line: what happened, where, and the nex
 ├── UsageError           exit 2: contradictory arguments, or an unknown name
 ├── ConfigError          exit 2: gta.toml has a wrong key, type or name
 ├── EnvironmentProblem   exit 3: something is missing on this machine
-│   └── RequestRefused   exit 3: a model's provider rejected our request
+│   ├── RequestRefused   exit 3: a model's provider rejected our request
+│   └── WorkspaceDamaged exit 3: a folder of a task's workspace that is gone or was replaced
 ├── DatasetError         exit 3: benchmark files that cannot be read as records
 ├── FetchError           exit 3: a download that failed, or an archive that must not be used
 ├── RunError             exit 2: a run folder that is not what the command needs
@@ -145,6 +146,10 @@ class RequestRefused(EnvironmentProblem):
 
     The cause is a wrong option or a bug in gta-bench.
     """
+
+
+class WorkspaceDamaged(EnvironmentProblem):
+    """A folder of a task's workspace is gone or was replaced, as a harness can do to its own."""
 
 
 class DatasetError(GtaError):

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from gta_bench.cli import app
 from gta_bench.datasets.atomic import load_atomic
-from gta_bench.errors import DatasetError, RunError, UsageError
+from gta_bench.errors import DatasetError, RunError, UsageError, WorkspaceDamaged
 from gta_bench.records.finished import CompassAttempt
 from gta_bench.tape.reference import write_reference_tape
 from tests.builders import write_atomic
@@ -202,6 +202,29 @@ def test_a_lost_tool_is_stored_as_a_fault(plugin: Any, data: Path, tmp_path: Pat
     with pytest.raises(RunError, match="gave no reply: gone"):
         asyncio.run(work())
     assert "gave no reply" in find(tmp_path / "results", "0").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("loopback")
+def test_a_harness_that_damages_its_folders_is_graded_by_what_it_left(
+    plugin: Any, data: Path, tmp_path: Path
+) -> None:
+    write_reference_tape(load_atomic(data), tmp_path / "tape")
+    benchmark, req = plugin.GTAAtomic(), request(data, tape=str(tmp_path / "tape"))
+    task = benchmark.load_tasks(req)[0]
+
+    async def work() -> RunResult:
+        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
+        prepared = await benchmark.prepare_task(task, None, req, None)
+        (attempt,) = benchmark._attempts.values()
+        Path(prepared.input.workspace, "outputs").rmdir()
+        with pytest.raises(WorkspaceDamaged) as caught:
+            attempt.workspace.write("a.txt", b"x")
+        attempt.tools.broken = caught.value
+        result = RunResult("0", TaskStatus.COMPLETED, "I do not know.")
+        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
+        return graded
+
+    assert asyncio.run(work()).metrics["score"] == 0
 
 
 @pytest.mark.parametrize("linked", [False, True])

@@ -84,6 +84,17 @@ def test_a_tools_own_failures_come_back_as_they_are(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_too_many_files_are_a_failure_that_the_agent_can_act_on(
+    small: Served, tmp_path: Path, protocol: str
+) -> None:
+    with workspace_of(tmp_path, {}) as space:
+        for number in range(space.quota.files + 1):
+            (space.root / "outputs" / f"{number}.txt").write_text("x", encoding="utf-8")
+        with pytest.raises(ToolError, match=r"rejected .* no more are allowed"):
+            call(small, protocol, space, "Echo", text="x")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_bug_on_the_server_fails_the_sample_and_reaches_no_agent(
     small: Served, tmp_path: Path, protocol: str
 ) -> None:

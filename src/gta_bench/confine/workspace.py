@@ -27,7 +27,7 @@ from gta_bench.confine.files import OpenFolder
 from gta_bench.confine.limits import MIB
 from gta_bench.confine.names import add_number, clean_name, is_plain, quote_foreign
 from gta_bench.datasets.files import KINDS
-from gta_bench.errors import EnvironmentProblem, ToolError
+from gta_bench.errors import EnvironmentProblem, ToolError, WorkspaceDamaged
 
 FOLDERS = ("inputs", "outputs")
 PARTIAL = ".partial"  # half-written files, on the same file system as the outputs
@@ -273,7 +273,7 @@ class Workspace:
                 root = stack.enter_context(files.open_folder(self.root))
                 folder = stack.enter_context(files.open_folder(name, within=root))
             except OSError as exc:
-                raise EnvironmentProblem(f"`{name}` of the workspace is not a folder.") from exc
+                raise WorkspaceDamaged(f"`{name}` of the workspace is not a folder.") from exc
             yield folder
 
     def _find(self, folder: str, name: str) -> str | None:

@@ -20,7 +20,13 @@ from pydantic_core import to_json
 from tenacity import AsyncRetrying
 
 from gta_bench.confine.workspace import Workspace
-from gta_bench.errors import EnvironmentProblem, ToolError, ToolServerFailure, ToolUnavailable
+from gta_bench.errors import (
+    EnvironmentProblem,
+    GtaError,
+    ToolError,
+    ToolServerFailure,
+    ToolUnavailable,
+)
 from gta_bench.packages import require_packages
 from gta_bench.records.calls import ToolResult
 from gta_bench.records.tools import ToolSpec
@@ -259,10 +265,11 @@ class RemoteTools(RemoteSource):
                     raise self._explain_refusal(repr(paths[digest]), sent)
         raise self._explain_refusal("the task's files", response)
 
-    def _explain_refusal(self, what: str, response: httpx.Response) -> ToolServerFailure:
-        return self._exchange.explain(
-            f"rejected {what} (status {response.status_code}: {response.text[:200]})."
-        )
+    def _explain_refusal(self, what: str, response: httpx.Response) -> GtaError:
+        said = f"rejected {what} (status {response.status_code}: {response.text[:200]})."
+        if response.is_client_error:
+            return ToolError(f"The tool server {said}")
+        return self._exchange.explain(said)
 
     async def _download(self, workspace: Workspace, copy: OpenedWorkspace, ref: FileRef) -> None:
         path = f"/v1/w/{copy.workspace}/artefacts/{ref.sha256}"

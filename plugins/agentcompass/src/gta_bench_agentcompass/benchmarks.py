@@ -28,7 +28,7 @@ from gta_bench.agents.calling import clean_text
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.model import Dataset
 from gta_bench.datasets.workflow import load_workflow
-from gta_bench.errors import EnvironmentProblem, RunError, UsageError
+from gta_bench.errors import EnvironmentProblem, RunError, UsageError, WorkspaceDamaged
 from gta_bench.metrics.strict.end_to_end import count_task
 from gta_bench.metrics.table import primary
 from gta_bench.records.atomic import AtomicTask
@@ -244,10 +244,13 @@ async def _store(attempt: Attempt, result: RunResult, req: RunRequest) -> Path:
     elif answer:
         steps.append(AnswerStep(content=answer))
     broken = None if attempt.tools is None else attempt.tools.broken
+    if isinstance(broken, WorkspaceDamaged):  # by the harness, which is graded by what it left
+        steps.append(MalformedStep(content="", reason=str(broken)))
+        broken = None
     stored = CompassAttempt(
         task=attempt.task.id,
         asks=attempt.asks,
-        fault="" if broken is None else f"A tool of the task gave no reply: {broken}.",
+        fault="" if broken is None else f"A tool of the task gave no reply: {broken}",
         attempt=attempt.number,
         trace=tuple(steps),
         calls=tuple(attempt.work.calls),
