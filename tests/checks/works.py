@@ -6,9 +6,12 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from gta_bench.checks.decide import decide_leaf
 from gta_bench.checks.delivery import CheckedWork, Recognition
 from gta_bench.confine.jail import Jail
+from gta_bench.errors import ConfinedError
 from gta_bench.records.verdicts import Scored, Unscored
 from gta_bench.records.workflow import Checkpoint
 
@@ -36,6 +39,15 @@ def decide(work: CheckedWork, *checks: Mapping[str, Any], credit: str = "all") -
         {"id": "a", "by": "check", "checks": list(checks), "credit": credit}
     )
     return asyncio.run(decide_leaf(leaf, work))
+
+
+def stop_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, every reader waits until it is stopped, as on a machine that is too busy."""
+
+    async def wait(*_: object) -> None:
+        raise ConfinedError("the machine was too slow", cause="timeout", jail="none", seconds=28.0)
+
+    monkeypatch.setattr(CheckedWork, "_read", wait)
 
 
 def points(verdict: Scored | Unscored) -> float:

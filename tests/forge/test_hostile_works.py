@@ -17,7 +17,7 @@ from gta_bench.forge.files import pack
 from gta_bench.forge.inside import guard_check
 from gta_bench.forge.writing import Order, make_task
 from gta_bench.records.verdicts import Scored, Unscored
-from tests.checks.works import decide, deliver
+from tests.checks.works import decide, deliver, stop_readers
 from tests.content.conftest import jail
 from tests.forge.scored_works import list_passed
 
@@ -109,7 +109,7 @@ def test_a_guarded_check_decides_every_work(jail: Jail, answer: str, says: str) 
 def test_a_guarded_check_does_not_blame_a_work_for_this_machine(
     jail: Jail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gta_bench.content.pptx.MOST_SLIDES", 1)
+    stop_readers(monkeypatch)
     deck = next(iter(forge("deck")[1].files.values()))
     source = guard_check("def own(work): return work.text('deck.pptx') == ''", ["own"]).decode()
     check = {"is": "python", "run": "checks/own.py:own", "source": source}

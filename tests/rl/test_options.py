@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ def test_tools_that_do_not_work_here_are_named_in_one_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     absent = {"pydantic_monty"}
+    caplog.set_level(logging.WARNING)
 
     def missing(*modules: str) -> list[str]:
         return [module for module in modules if module in absent]
