@@ -46,7 +46,7 @@ class ProcessBounds:
 class EndedProcess:
     """The output and status of a process; `stopped` says why it had to be killed, if it was.
 
-    `processor_seconds` are those of a process that had to be killed.
+    `processor_seconds` are those of a process whose time was over.
     """
 
     status: int
@@ -149,7 +149,7 @@ def run(
     used = 0.0
     try:
         stopped = _watch(process, streams, bounds)
-        if stopped is not None:
+        if stopped == "timeout":
             used = sum(map(_processor_seconds, list_descendants(process.pid)))
     finally:
         # Inside a PID namespace this kills everything. Right after the end of its leader, the
