@@ -44,6 +44,8 @@ from gta_bench.serving.wire import (
 from gta_bench.tools.http import RetryLater, certificates, read_retry_after, retry_policy
 from gta_bench.tools.offering import check_call
 
+# Files that a task may not have: too many, too large, or with names that no tool takes.
+WRONG_FILES = frozenset({400, 413})
 TRIES = 3  # how often a workspace that the server has forgotten is opened again
 # 500 too: a proxy answers it when the server behind it ended during the request.
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -267,7 +269,7 @@ class RemoteTools(RemoteSource):
 
     def _explain_refusal(self, what: str, response: httpx.Response) -> GtaError:
         said = f"rejected {what} (status {response.status_code}: {response.text[:200]})."
-        if response.is_client_error:
+        if response.status_code in WRONG_FILES:
             return ToolError(f"The tool server {said}")
         return self._exchange.explain(said)
 
