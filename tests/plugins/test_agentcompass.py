@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -185,22 +185,35 @@ def test_an_attempt_without_a_result_or_of_another_task_is_refused(
     assert take(results, data, tmp_path / "run", "--tasks", "0").exit_code == 0
 
 
+def evaluate_after(
+    act: Callable[[Any], None], plugin: Any, req: Any, results: Path, answer: str
+) -> RunResult:
+    """The grade of the first task after a harness did something to its attempt, and answered."""
+    benchmark = plugin.GTAAtomic()
+    task = benchmark.load_tasks(req)[0]
+
+    async def work() -> RunResult:
+        runtime_context.set(RuntimeContext(results, "0", 1))
+        prepared = await benchmark.prepare_task(task, None, req, None)
+        (attempt,) = benchmark._attempts.values()
+        act(attempt)
+        result = RunResult("0", TaskStatus.COMPLETED, answer)
+        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
+        return graded
+
+    return asyncio.run(work())
+
+
 @pytest.mark.usefixtures("loopback")
 def test_a_lost_tool_is_stored_as_a_fault(plugin: Any, data: Path, tmp_path: Path) -> None:
     write_reference_tape(load_atomic(data), tmp_path / "tape")
-    benchmark, req = plugin.GTAAtomic(), request(data, tape=str(tmp_path / "tape"))
-    task = benchmark.load_tasks(req)[0]
+    req = request(data, tape=str(tmp_path / "tape"))
 
-    async def work() -> None:
-        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
-        prepared = await benchmark.prepare_task(task, None, req, None)
-        (attempt,) = benchmark._attempts.values()
+    def lose(attempt: Any) -> None:
         attempt.tools.broken = ConnectionError("gone")
-        result = RunResult("0", TaskStatus.COMPLETED, "It is 14.")
-        await benchmark.evaluate(task, prepared, result, req, None)
 
     with pytest.raises(RunError, match="gave no reply: gone"):
-        asyncio.run(work())
+        evaluate_after(lose, plugin, req, tmp_path / "results", "It is 14.")
     assert "gave no reply" in find(tmp_path / "results", "0").read_text(encoding="utf-8")
 
 
@@ -209,46 +222,33 @@ def test_a_harness_that_damages_its_folders_is_graded_by_what_it_left(
     plugin: Any, data: Path, tmp_path: Path
 ) -> None:
     write_reference_tape(load_atomic(data), tmp_path / "tape")
-    benchmark, req = plugin.GTAAtomic(), request(data, tape=str(tmp_path / "tape"))
-    task = benchmark.load_tasks(req)[0]
+    req = request(data, tape=str(tmp_path / "tape"))
 
-    async def work() -> RunResult:
-        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
-        prepared = await benchmark.prepare_task(task, None, req, None)
-        (attempt,) = benchmark._attempts.values()
-        Path(prepared.input.workspace, "outputs").rmdir()
+    def damage(attempt: Any) -> None:
+        (attempt.workspace.root / "outputs").rmdir()
         with pytest.raises(WorkspaceDamaged) as caught:
             attempt.workspace.write("a.txt", b"x")
         attempt.tools.broken = caught.value
-        result = RunResult("0", TaskStatus.COMPLETED, "I do not know.")
-        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
-        return graded
 
-    assert asyncio.run(work()).metrics["score"] == 0
+    graded = evaluate_after(damage, plugin, req, tmp_path / "results", "I do not know.")
+    assert graded.metrics["score"] == 0
 
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_no_name_and_no_link_keeps_an_attempt_from_being_graded(
     plugin: Any, data: Path, tmp_path: Path, linked: bool
 ) -> None:
-    benchmark, req = plugin.GTAAtomic(), request(data)
-    task = benchmark.load_tasks(req)[0]
-
-    async def work() -> RunResult:
-        runtime_context.set(RuntimeContext(tmp_path / "results", "0", 1))
-        prepared = await benchmark.prepare_task(task, None, req, None)
-        outputs = Path(prepared.input.workspace, "outputs")
+    def leave(attempt: Any) -> None:
+        outputs = attempt.workspace.root / "outputs"
         if linked:
             outputs.rmdir()
             outputs.symlink_to(data)
         else:
             Path(os.fsdecode(os.fsencode(outputs) + b"/\xe9.txt")).write_text("x")
             (outputs / "note.txt").write_text("14", encoding="utf-8")
-        result = RunResult("0", TaskStatus.COMPLETED, "It is 14.")
-        graded: RunResult = await benchmark.evaluate(task, prepared, result, req, None)
-        return graded
 
-    assert "score" in asyncio.run(work()).metrics
+    graded = evaluate_after(leave, plugin, request(data), tmp_path / "results", "It is 14.")
+    assert "score" in graded.metrics
     stored = find(tmp_path / "results", "0")
     attempt = CompassAttempt.model_validate_json(stored.read_text(encoding="utf-8"))
     assert [name for name, _ in attempt.left_out] == (["outputs"] if linked else ["?.txt"])
