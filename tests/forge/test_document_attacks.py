@@ -2,6 +2,7 @@
 
 import io
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.forge.scored_works import list_passed
 __all__ = ["jail"]
 
 
+@cache
 def forge(name: str, level: TaskLevel) -> TaskDraft:
     return make_task(FAMILIES[name], Order("public", "attack", level), 1)
 
