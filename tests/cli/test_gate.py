@@ -159,7 +159,7 @@ def test_the_sequential_test_needs_fewer_tasks(runs: Path) -> None:
         (["a", "a"], "they are the same run, or copies of it", 2),
         (["a", "nowhere"], "does not exist", 2),
         (["a", "b8", "--metric", "root"], "Metrics for workflow runs: root_sr", 2),
-        (["a", "b8", "--metric", "arg_acc"], "Unknown metric 'arg_acc' for the gate", 2),
+        (["a", "b8", "--metric", "arg_acc"], "Unknown metric 'arg_acc' of tasks", 2),
         (["a", "b8", "--judge", "gpt"], "'gpt' has not scored", 2),
         (["a", "b8", "--margin", "100"], "not from 0 to below 100 points", 2),
         (["a", "b8", "--margin", "-1"], "is not in the range", 2),

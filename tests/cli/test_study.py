@@ -156,8 +156,12 @@ def edit(before: str, after: str) -> None:
 def report() -> dict[str, Any]:
     result = study("report", "--json")
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
+    found: dict[str, Any] = json.loads(result.stdout, parse_constant=refuse_constant)
     return found
+
+
+def refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def count_scored() -> dict[str, int]:
@@ -204,6 +208,33 @@ def test_two_agents_without_a_model_are_a_study(
         "task x agent and run" in result.stdout and "step: 1 of 1 block complete" in result.stdout
     )
     assert Path("report.md").read_text(encoding="utf-8").startswith("# ends\n")
+
+
+def test_fewer_epochs_than_were_run_leave_nothing_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The units that the file no longer asks for were subtracted: "-6 of 6 units remain"."""
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data", {str(number): atomic_task() for number in range(2)})
+    Path("study.toml").write_text("epochs = 2\n" + SMALL, encoding="utf-8")
+    assert study("run").exit_code == 0
+    edit("epochs = 2", "epochs = 1")
+    result = study("run", "--amend")
+    assert result.exit_code == 0, result.output
+    assert "All 4 units are done" in result.stderr
+    assert [one["scored"] for one in report()["versions"]] == [0, 8]
+
+
+def test_what_is_not_finite_is_null_and_what_is_lacking_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data", {"0": atomic_task()})
+    Path("study.toml").write_text(SMALL, encoding="utf-8")
+    assert study("run").exit_code == 0
+    found = report()
+    assert found["answers"][0]["error"]["standard_error"] is None
+    assert "1 of 1 task have a score by every system" in found["remarks"][0]
 
 
 @pytest.mark.slow
@@ -365,6 +396,11 @@ def test_a_server_that_is_down_does_not_use_up_the_blocks(server: ChatServer) ->
         ("small = 2", "tiny = 2", "[assume] `calls`: the study has no 'tiny'"),
         ("seed = 3", "seed = ", "is not valid TOML"),
         ("margin = 60", 'dataset = "x"', "no dataset 'x'; the study has: step"),
+        ("margin = 60", "margin = 100", "loop: a `margin` of 100 is not below 100 points"),
+        ("margin = 60", 'judge = "x"', "loop: leave `judge` out or correct it; step is scored by"),
+        ("epochs = 2", "epochs = true", "`epochs`: input should be a valid integer, got True"),
+        ("hours = 2", 'hours = "2"', "`budget.hours`: input should be a valid number"),
+        ("[datasets.step]", '[datasets."study.json"]', "the name of a file of the study"),
     ],
 )
 def test_mistakes_in_the_file_are_one_line_before_anything_is_asked(
@@ -372,6 +408,7 @@ def test_mistakes_in_the_file_are_one_line_before_anything_is_asked(
 ) -> None:
     edit(before, after)
     assert said in refuse("plan")
+    assert said in refuse("run")
     assert not server.asked and not Path("runs").exists()
 
 

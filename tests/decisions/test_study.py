@@ -9,11 +9,14 @@ from gta_bench.decisions.study_run import (
     Coverage,
     RoundPart,
     count_complete,
+    cover,
     list_rounds,
     list_units,
     run_rounds,
 )
+from gta_bench.records.run import RunSpec
 from gta_bench.records.study import StudyFile
+from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
 
 STUDY = StudyFile.model_validate(
     {
@@ -85,6 +88,19 @@ def test_a_block_is_complete_if_every_system_has_tried_all_of_it() -> None:
     assert count_complete(BLOCKS["step"], [whole, whole], epochs=2) == 2
     assert count_complete(BLOCKS["step"], [whole, part], epochs=2) == 1
     assert count_complete(BLOCKS["step"], [], epochs=2) == 2
+
+
+def test_a_unit_has_a_score_by_the_judge_of_the_study_whatever_others_left_out() -> None:
+    """A judge that was replaced, because it failed, once kept its units from being done."""
+    row = TaskScore.model_construct(task="1", epoch=1)
+    failed, replaced = (
+        JudgeScores.model_construct(judge=name, tasks=(row.model_copy(update={"root": root}),))
+        for name, root in (("failed", None), ("replaced", 7.0))
+    )
+    scores = WorkflowScores.model_construct(judges=(failed, replaced), unscored=())
+    spec = RunSpec.model_construct(tasks=("1",), epochs=1)
+    assert cover(spec, scores, "replaced").scored == {("1", 1)}
+    assert cover(spec, scores, "failed").scored == cover(spec, scores).scored == frozenset()
 
 
 def test_an_answer_that_missing_scores_could_reverse_is_not_decided() -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from math import ceil
 
@@ -27,6 +28,8 @@ from gta_bench.records.progress import RunProgress
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.tables import Table
 
+# What was said inside of `say_once`.
+_SAID: ContextVar[set[str] | None] = ContextVar("said", default=None)
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -64,7 +67,22 @@ def write_table(table: Table, words: tuple[int, ...]) -> None:
 
 def say(text: str) -> None:
     """Write a message to stderr."""
+    said = _SAID.get()
+    if said is not None:
+        if text in said:
+            return
+        said.add(text)
     click.echo(_printable(text), err=True)
+
+
+@contextmanager
+def say_once() -> Iterator[None]:
+    """Write a message that is repeated inside the block only the first time."""
+    token = _SAID.set(set())
+    try:
+        yield
+    finally:
+        _SAID.reset(token)
 
 
 @contextmanager

@@ -98,4 +98,4 @@ def plan_partwise(options: Options, _: str | None) -> PartwiseRun:
         unwrap(api.score)(run.out, settings=settings)
         return False
 
-    return PartwiseRun(run, settings, None, None, score)
+    return PartwiseRun(run, settings, None, (), score)

@@ -64,13 +64,13 @@ ScoreTasks = Callable[[tuple[str, ...], Backend, Settings], bool]
 class PartwiseRun(NamedTuple):
     """A planned run whose tasks another command runs part by part, and what scores a part.
 
-    `judge` is the name of the judge whose scores count; None if nothing is judged.
+    `judges` are the names of those who score its units; the scores of the first one count.
     """
 
     run: PlannedRun
     settings: Settings
     judging: "Judging | None"
-    judge: str | None
+    judges: tuple[str, ...]
     score: ScoreTasks
 
 

@@ -147,7 +147,8 @@ def plan_partwise(options: Options, judge: str | None) -> PartwiseRun:
         planned = None if judging is None else replace(judging, settings=budget)
         return _make_judge_round(planned, settings, backend, tasks)(run.out).stopped
 
-    return PartwiseRun(run, settings, judging, judge if judge in known else known[0], score)
+    known.sort(key=lambda one: one != judge)
+    return PartwiseRun(run, settings, judging, tuple(known), score)
 
 
 def _note_readiness(runs: list[PlannedRun]) -> list[PlannedRun]:

@@ -1,5 +1,6 @@
 """`gta study`: a design of systems x tasks x epochs, with questions that are written down first."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def plan_command(file: Path, as_json: bool) -> None:
     pilot = [read_compared(store_path(run)) for run in read.file.assume.pilot]
     found = plan_study(read, planned.blocks, planned.modes, pilot)
     if as_json:
-        write_json(found.model_dump(mode="json"))
+        write_json(json.loads(found.model_dump_json()))  # without a number: null
         return
     for title, table in plan_tables(found):
         click.echo(f"{title}:")
@@ -98,7 +99,7 @@ def report_command(file: Path, as_json: bool, page: Path | None) -> None:
         data = current_redactor().data(format_study_markdown(found).encode())
         write_bytes_atomically(page, data)
     if as_json:
-        write_json(found.model_dump(mode="json"))
+        write_json(json.loads(found.model_dump_json()))  # without a number: null
         return
     for title, table, words in result_tables(found):
         click.echo(f"{title}:")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import click
 
 from gta_bench.cli import run as run_group
-from gta_bench.cli.output import say, unit_bar
+from gta_bench.cli.output import say, say_once, unit_bar
 from gta_bench.cli.run_options import Options, PartwiseRun, open_run_backend
 from gta_bench.decisions.study_file import (
     SET_BY_STUDY,
@@ -28,6 +28,7 @@ from gta_bench.decisions.study_plan import (
     UnitCost,
     add_expected,
     check_assumed_names,
+    check_questions,
     find_unit_cost,
 )
 from gta_bench.decisions.study_report import report_study
@@ -90,6 +91,11 @@ class PlannedCells(NamedTuple):
         """The mode of each dataset."""
         return {cell.dataset: own.run.manifest.spec.mode for cell, own in self.runs.items()}
 
+    @property
+    def judges(self) -> dict[str, tuple[str, ...]]:
+        """The judges of each dataset; the scores of the first one count."""
+        return {cell.dataset: own.judges for cell, own in self.runs.items()}
+
 
 def plan_cells(study: ReadStudy) -> PlannedCells:
     """Plan every run; raise with one line that names the table of what is wrong."""
@@ -97,24 +103,27 @@ def plan_cells(study: ReadStudy) -> PlannedCells:
     options: dict[StudyCell, Options] = {}
     blocks: dict[str, Blocks] = {}
     check_assumed_names(study.file)
-    for cell in study.file.cells:
-        kind = study.file.kind_of(cell.dataset)
-        with _parse(study, cell) as context:
-            own: PartwiseRun = import_module(_KINDS[kind], __package__).plan_partwise(
-                context.params, None
-            )
-        noted = own.run.manifest.model_copy(update={"study": (study.digest,)})
-        runs[cell] = own._replace(run=own.run._replace(manifest=noted))
-        options[cell] = context.params
-        if cell.dataset not in blocks:
-            loaded = read_dataset(kind, own.run.resources.data)
-            blocks[cell.dataset] = divide_tasks(
-                loaded,
-                {*noted.spec.tasks},
-                seed=study.file.seed,
-                size=study.file.block,
-            )
-    return PlannedCells(runs, options, blocks)
+    with say_once():  # every run would say the same about its tools and tasks
+        for cell in study.file.cells:
+            kind = study.file.kind_of(cell.dataset)
+            with _parse(study, cell) as context:
+                own: PartwiseRun = import_module(_KINDS[kind], __package__).plan_partwise(
+                    context.params, None
+                )
+            noted = own.run.manifest.model_copy(update={"study": (study.digest,)})
+            runs[cell] = own._replace(run=own.run._replace(manifest=noted))
+            options[cell] = context.params
+            if cell.dataset not in blocks:
+                loaded = read_dataset(kind, own.run.resources.data)
+                blocks[cell.dataset] = divide_tasks(
+                    loaded,
+                    {*noted.spec.tasks},
+                    seed=study.file.seed,
+                    size=study.file.block,
+                )
+    planned = PlannedCells(runs, options, blocks)
+    check_questions(study, planned.modes, planned.judges)
+    return planned
 
 
 def _parse(study: ReadStudy, cell: StudyCell) -> click.Context:
@@ -164,10 +173,10 @@ def cell_folder(study: ReadStudy, cell: StudyCell) -> StorePath:
     return store_path(study.file.out) / cell.folder
 
 
-def read_coverage(run: StorePath) -> Coverage:
+def read_coverage(run: StorePath, judge: str | None) -> Coverage:
     """Return which units of a stored run have a score; none if it was never scored."""
     scores = _read_scores(run)
-    return NOTHING if scores is None else cover(read_manifest(run).spec, scores)
+    return NOTHING if scores is None else cover(read_manifest(run).spec, scores, judge)
 
 
 def _read_scores(run: StorePath) -> RunScores | WorkflowScores | None:
@@ -256,7 +265,7 @@ class _StudyPlayer:
         self.log = read_log(out)
         self.stack = ExitStack()
         self.backend: Backend | None = None
-        self.covered = {cell: read_coverage(cell_folder(study, cell)) for cell in study.file.cells}
+        self.covered = {cell: self._read_coverage(cell) for cell in study.file.cells}
         self.costs: dict[StudyCell, UnitCost] = {
             cell: find_unit_cost(study.file, cell) for cell in study.file.cells
         }
@@ -284,15 +293,27 @@ class _StudyPlayer:
 
     def count_left(self) -> int:
         """Count the units without a score."""
-        return self.units - sum(len(one.scored) for one in self.covered.values())
+        return self.units - self._count_scored()
+
+    def _count_scored(self) -> int:
+        """Count the units with a score; a run may have more units than the file asks for now."""
+        return sum(
+            len(
+                list_units(self.planned.runs[cell].run.manifest.spec.tasks, self.study.file.epochs)
+                & own.scored
+            )
+            for cell, own in self.covered.items()
+        )
+
+    def _read_coverage(self, cell: StudyCell) -> Coverage:
+        judges = self.planned.judges[cell.dataset]
+        return read_coverage(cell_folder(self.study, cell), judges[0] if judges else None)
 
     def run(self, *, amend: bool) -> str | None:
         """Run all rounds; describe the limit that stopped them."""
         if amend and self.log is not None:
-            scored = sum(len(one.scored) for one in self.covered.values())
-            self.log = amend_study(
-                self.out, self.study, self.log, when=datetime.now(UTC), scored=scored
-            )
+            now, scored = datetime.now(UTC), sum(len(one.scored) for one in self.covered.values())
+            self.log = amend_study(self.out, self.study, self.log, when=now, scored=scored)
         rounds = list_rounds(self.study.file.cells, self.planned.blocks)
         return run_rounds(rounds, self._is_done, self._find_limit, self._play)
 
@@ -304,12 +325,7 @@ class _StudyPlayer:
         file, spent = self.study.file, read_spent_so_far(self.study, self._now())
         if (reached := spent.find_reached(file.budget)) is not None:
             return self._advise(reached)
-        after = add_expected(file, parts, self.costs, spent)
-        # A little more than the limit may be left of the last block by rounding.
-        ahead = after.model_copy(
-            update={"hours": after.hours * 0.999, "cost_usd": after.cost_usd * 0.999}
-        )
-        reached = ahead.find_reached(file.budget)
+        reached = add_expected(file, parts, self.costs, spent).find_exceeded(file.budget)
         if reached is None:
             return None
         short = f"{reached.removesuffix(' is spent')} does not suffice for the next block"
@@ -334,7 +350,7 @@ class _StudyPlayer:
             resources = replace(own.run.resources, settings=settings)
             execute(manifest, resources, folder, listen, backend=backend)
         judged = own.score(part.tasks, backend, self._limit(own, paid=0.0))
-        self.covered[part.cell] = read_coverage(folder)
+        self.covered[part.cell] = self._read_coverage(part.cell)
         self._touch(at_once=True)
         if stopped:
             return self._advise(stopped[0])
@@ -379,7 +395,7 @@ class _StudyPlayer:
         return self.log.at_work(self.began, datetime.now(UTC))
 
     def _touch(self, *, at_once: bool = False) -> None:
-        """Write the time spent, so that a killed command loses a second of it at most."""
+        """Write the time spent; a killed command loses what came after its last unit."""
         now = datetime.now(UTC)
         if at_once or (now - self.written).total_seconds() >= _PACE:
             self.written = now
@@ -418,4 +434,5 @@ def read_result(study: ReadStudy) -> StudyResult:
         if (folder / SCORES).is_file():
             runs[cell] = read_compared(folder)
     spent = read_spent_so_far(study, log)
-    return report_study(study, log, spent, planned.blocks, runs)
+    judges = {name: own[0] if own else None for name, own in planned.judges.items()}
+    return report_study(study, log, spent, planned.blocks, runs, judges)

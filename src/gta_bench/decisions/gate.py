@@ -55,7 +55,7 @@ def choose_metric(mode: RunMode, name: str | None) -> Metric[Any]:
         return table.primary(mode)
     if name not in known:
         raise UsageError(
-            f"Unknown metric {name!r} for the gate{suggest_name(name, known)} "
+            f"Unknown metric {name!r} of tasks{suggest_name(name, known)} "
             f"Metrics for {mode} runs: {', '.join(known)}."
         )
     return table.metric(name)

@@ -93,7 +93,7 @@ def _describe(exc: ValidationError) -> str:
         hint = suggest_name(places[-1], known)
         return f"unknown key `{where}`{hint} Known keys here: {', '.join(known)}."
     if problem["type"] == "missing":
-        return f"`{where}` is missing. `gta study plan --help` shows a file."
+        return f"`{where}` is missing. docs/how-to/studies.md has a whole file."
     if problem["type"] == "value_error":
         return f"{problem['msg'].removeprefix('Value error, ')}."
     message = problem["msg"][0].lower() + problem["msg"][1:]

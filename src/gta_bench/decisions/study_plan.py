@@ -10,7 +10,7 @@ import numpy as np
 from gta_bench.decisions.gate import choose_metric, read_outcomes
 from gta_bench.decisions.study_file import ReadStudy, find_contrast
 from gta_bench.decisions.study_run import Blocks, RoundPart, list_rounds
-from gta_bench.errors import RunError, UsageError, join_first
+from gta_bench.errors import ConfigError, RunError, UsageError, join_first
 from gta_bench.records.comparison import ComparedRun
 from gta_bench.records.run import RunMode
 from gta_bench.records.study import (
@@ -78,6 +78,28 @@ def check_assumed_names(study: StudyFile) -> None:
             )
 
 
+def check_questions(
+    study: ReadStudy, modes: Mapping[str, RunMode], judges: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise for a metric, judge or margin that no answer could have, before anything is sent."""
+    for question in study.file.questions:
+        dataset, where = study.file.dataset_of(question), f"{study.path}: {question.name}"
+        try:
+            row = choose_metric(modes[dataset], question.metric)
+        except UsageError as exc:
+            raise ConfigError(f"{where}: {exc}") from exc
+        known = judges[dataset]
+        if question.judge is not None and question.judge not in known:
+            names = f"is scored by: {'; '.join(known)}" if known else "is scored by no judge"
+            raise ConfigError(f"{where}: leave `judge` out or correct it; {dataset} {names}.")
+        most = find_contrast(study.file, question).factor * row.top * row.factor
+        if question.margin >= most:
+            raise ConfigError(
+                f"{where}: a `margin` of {question.margin:g} is not below {most:g} points, the "
+                f"largest difference of {row.label}."
+            )
+
+
 def count_affordable(
     study: StudyFile,
     blocks: Mapping[str, Blocks],
@@ -91,10 +113,7 @@ def count_affordable(
     total, found = spent, dict.fromkeys(blocks, 0)
     for parts in list_rounds(study.cells, blocks):
         total = add_expected(study, parts, costs, total)
-        limits = study.budget
-        pairs = ((limits.hours, total.hours), (limits.cost_usd, total.cost_usd))
-        over = any(most is not None and own > most * (1 + 1e-9) for most, own in pairs)
-        if over or (limits.calls is not None and total.calls > limits.calls):
+        if total.find_exceeded(study.budget) is not None:
             break
         for dataset in {part.cell.dataset for part in parts}:
             found[dataset] += 1
@@ -203,7 +222,7 @@ def find_spread(
         return _read_pilot(fitting, metric, judge), f"pilot of {len(fitting)} runs"
     given = own or AssumedSpread()
     squares = [(value / 100) ** 2 for _, value in given]
-    return Spread(*squares), "[assume.sd]" if own else "the largest possible variance"
+    return Spread(*squares), "[assume.sd]" if own else "independent systems that pass half"
 
 
 def _read_pilot(runs: Sequence[ComparedRun], metric: str, judge: str | None) -> Spread:
@@ -241,5 +260,11 @@ def _list_remarks(study: StudyFile, costs: Mapping[StudyCell, UnitCost]) -> list
             found.append(
                 f"How many units `{limit}` of [budget] affords is not known: give `{amount}` of "
                 f"a unit in [assume], or a pilot. Lacking for {join_first(lacking, 3)}."
+            )
+    for question in study.questions:
+        if question.margin:
+            found.append(
+                f"{question.name}: to be decided, the difference must be so many points above or "
+                f"below the margin of {question.margin:g}."
             )
     return found

@@ -64,10 +64,14 @@ def report_study(
     spent: StudySpent,
     blocks: Mapping[str, Blocks],
     runs: Mapping[StudyCell, ComparedRun],
+    judges: Mapping[str, str | None],
 ) -> StudyResult:
-    """Answer the questions; `runs` are the cells that have scores."""
+    """Answer the questions; `runs` are the cells that have scores, `judges` those of datasets."""
     file = study.file
-    covered = {cell: cover(run.manifest.spec, run.scores) for cell, run in runs.items()}
+    covered = {
+        cell: cover(run.manifest.spec, run.scores, judges[cell.dataset])
+        for cell, run in runs.items()
+    }
     complete: dict[str, tuple[int, int]] = {}
     used: dict[str, tuple[str, ...]] = {}
     for dataset, own in blocks.items():
@@ -85,7 +89,7 @@ def report_study(
     for dataset in used:
         same = [runs[cell] for cell in file.cells if cell.dataset == dataset and cell in runs]
         cautions += _list_cautions(same)
-    measured = _measure(file, runs, used)
+    measured = _measure(file, runs, used, judges)
     answers, remarks = _answer(file, measured)
     return StudyResult(
         name=file.name,
@@ -100,8 +104,24 @@ def report_study(
             for cell in file.cells
             if cell in runs
         ),
-        remarks=tuple(dict.fromkeys([*remarks, *cautions])),
+        remarks=tuple(dict.fromkeys([*remarks, *_list_lacking(measured), *cautions])),
     )
+
+
+def _list_lacking(
+    measured: Mapping[tuple[str, str | None, str | None], _Measured],
+) -> list[str]:
+    """Say which variances have no parts, and why."""
+    found = []
+    for (dataset, _, _), own in measured.items():
+        whole = int((~np.isnan(own.scores).any(axis=(1, 2, 3))).sum())
+        if whole < 2:
+            found.append(
+                f"{dataset}, {table.metric(own.metric).label}: variance is not divided, as "
+                f"{whole} of {format_count(len(own.scores), 'task')} have a score by every system "
+                "in every epoch; two are needed."
+            )
+    return found
 
 
 def _count_outside(
@@ -129,6 +149,7 @@ def _measure(
     study: StudyFile,
     runs: Mapping[StudyCell, ComparedRun],
     used: Mapping[str, tuple[str, ...]],
+    judges: Mapping[str, str | None],
 ) -> dict[tuple[str, str | None, str | None], _Measured]:
     """Return the scores for every dataset, metric and judge that a question is about."""
     found: dict[tuple[str, str | None, str | None], _Measured] = {}
@@ -139,9 +160,8 @@ def _measure(
             continue
         tables = []
         for system in study.systems:
-            outcomes = read_outcomes(
-                runs[StudyCell(dataset, system)], question.metric, question.judge
-            )
+            judge = question.judge or judges[dataset]
+            outcomes = read_outcomes(runs[StudyCell(dataset, system)], question.metric, judge)
             tables.append({own.task: own.values for own in outcomes.tasks})
         # The denominator of these metrics is fixed by the task, so a task that has nothing to
         # measure has nothing in any run.
@@ -303,13 +323,19 @@ def _list_facts(
         system=cell.system.name,
         folder=run.name,
         metric=metric.label,
-        value=float(np.nanmean(values)) * own.scale if own is not None and known else None,
+        value=_mean_over_tasks(values) * own.scale if own is not None and known else None,
         n=len(units & covered.scored),
         n_units=len(units),
         unscored=dict(causes.most_common()),
         malformed=scores.strict.malformed if isinstance(scores, RunScores) else None,
         stops={str(kind): count for kind, count in scores.stops.items()},
     )
+
+
+def _mean_over_tasks(values: _Array) -> float:
+    """Return the mean over the tasks that have a score, each one that of its epochs."""
+    scored = values[~np.isnan(values).all(axis=1)]
+    return float(np.nanmean(scored, axis=1).mean())
 
 
 def describe_amendments(result: StudyResult) -> list[str]:

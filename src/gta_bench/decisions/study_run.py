@@ -85,17 +85,18 @@ def run_rounds(
     return None
 
 
-def cover(spec: RunSpec, scores: RunScores | WorkflowScores) -> Coverage:
+def cover(spec: RunSpec, scores: RunScores | WorkflowScores, judge: str | None = None) -> Coverage:
     """Return which units of a run have a score, and which were tried.
 
-    A unit of GTA-Workflow has a score if every judge scored its root.
+    A unit of GTA-Workflow has a score if that judge scored its root; without one, every judge.
     """
     units = list_units(spec.tasks, spec.epochs)
     unscored = {(one.task, one.epoch): one.cause for one in scores.unscored}
     begun = {key for key, why in unscored.items() if why != NOT_RUN and not is_stop_note(why)}
     # Scores that are older than the newest tasks say nothing about them.
     if isinstance(scores, WorkflowScores):
-        rows = [judge.tasks for judge in scores.judges]
+        own = [one for one in scores.judges if one.judge == judge]
+        rows = [one.tasks for one in own or scores.judges]
         known = {(one.task, one.epoch) for tasks in rows for one in tasks}
         lacking = {(one.task, one.epoch) for tasks in rows for one in tasks if one.root is None}
     else:

@@ -65,7 +65,11 @@ def result_tables(result: StudyResult) -> list[tuple[str, Table, tuple[int, ...]
         ("Answers, in points", _answer_table(result.answers), (0, 1, 2, 3, 9)),
         ("What the standard error of each answer is from", _error_table(result.answers), (0,)),
         ("Variance of one score, by source", _component_table(result), (0, 1, 2, 5)),
-        ("Systems, in complete blocks", _system_table(result), (0, 1, 2, 5, 6, 7)),
+        (
+            "Systems: means in complete blocks, replies of the whole run",
+            _system_table(result),
+            (0, 1, 2, 5, 6, 7),
+        ),
     ]
 
 
@@ -158,7 +162,7 @@ def _system_table(result: StudyResult) -> Table:
         )
         for one in result.systems
     )
-    heading = ("dataset", "system", "metric", "mean", "scored", "unscored", "malformed", "cut off")
+    heading = ("dataset", "system", "metric", "mean", "scored", "unscored", "malformed", "stops")
     return Table(heading, rows)
 
 

@@ -19,9 +19,10 @@ OptionValue = str | int | float | bool | tuple[str | int | float, ...]
 # The options of `gta run`, by name without the dashes.
 OptionTable = Mapping[str, OptionValue]
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-_Count = Annotated[int, Field(ge=1)]
-_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# Of a file that people write: neither true nor "2" is a number.
+_Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+_Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 _Pair = tuple[str, str]
 
 
@@ -112,7 +113,7 @@ class AssumedSpread(Record):
 
     `task_model`, `task_agent` and `task_system`: how differently the models, the agents and the
     single systems find the same task. `run`: how much the epochs of one task vary. The default is
-    the largest that there can be.
+    that of systems that pass half of the tasks, each one independently of the others.
     """
 
     task_model: _Amount = 0.0
@@ -198,6 +199,10 @@ class StudyFile(Record):
         for name, table in self.datasets.items():
             if table.get("run") not in ("atomic", "workflow"):
                 raise ValueError(f'[datasets.{name}] needs `run = "atomic"` or `run = "workflow"`')
+            if name.startswith("study") and name.endswith((".json", ".toml")):
+                raise ValueError(
+                    f"[datasets.{name}] has the name of a file of the study; rename it"
+                )
         names = [one.name for one in self.questions]
         if len({*names}) < len(names):
             raise ValueError("two questions have the same name")
@@ -290,6 +295,16 @@ class StudySpent(Record):
         if budget.calls is not None and self.calls >= budget.calls:
             return f"the budget of {budget.calls:,} model calls is spent"
         return None
+
+    def find_exceeded(self, budget: StudyBudget) -> str | None:
+        """Describe the limit that is exceeded by more than rounding; None if none is.
+
+        >>> StudySpent(calls=8).find_exceeded(StudyBudget(calls=8))
+        >>> StudySpent(calls=9).find_exceeded(StudyBudget(calls=8))
+        'the budget of 8 model calls is spent'
+        """
+        less = {"hours": self.hours * 0.999, "cost_usd": self.cost_usd * 0.999}
+        return self.model_copy(update=less | {"calls": self.calls - 1}).find_reached(budget)
 
 
 class ErrorBudget(Record):
