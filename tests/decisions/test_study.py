@@ -1,5 +1,7 @@
 """The order of a study's units, and answers where scores are missing."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from gta_bench.decisions.study_run import (
     list_units,
     run_rounds,
 )
+from gta_bench.records.base import Record
 from gta_bench.records.run import RunSpec
 from gta_bench.records.study import StudyFile
 from gta_bench.records.workflow_scores import JudgeScores, TaskScore, WorkflowScores
@@ -90,15 +93,19 @@ def test_a_block_is_complete_if_every_system_has_tried_all_of_it() -> None:
     assert count_complete(BLOCKS["step"], [], epochs=2) == 2
 
 
+def make(kind: type[Record], **fields: Any) -> Any:
+    """A record of which nothing but these fields is looked at."""
+    return kind.model_construct(**fields)
+
+
 def test_a_unit_has_a_score_by_the_judge_of_the_study_whatever_others_left_out() -> None:
     """A judge that was replaced, because it failed, once kept its units from being done."""
-    row = TaskScore.model_construct(task="1", epoch=1)
     failed, replaced = (
-        JudgeScores.model_construct(judge=name, tasks=(row.model_copy(update={"root": root}),))
+        make(JudgeScores, judge=name, tasks=(make(TaskScore, task="1", epoch=1, root=root),))
         for name, root in (("failed", None), ("replaced", 7.0))
     )
-    scores = WorkflowScores.model_construct(judges=(failed, replaced), unscored=())
-    spec = RunSpec.model_construct(tasks=("1",), epochs=1)
+    scores = make(WorkflowScores, judges=(failed, replaced), unscored=())
+    spec = make(RunSpec, tasks=("1",), epochs=1)
     assert cover(spec, scores, "replaced").scored == {("1", 1)}
     assert cover(spec, scores, "failed").scored == cover(spec, scores).scored == frozenset()
 
