@@ -1,11 +1,13 @@
 """Every command of README and the first tutorials, as a newcomer gives them.
 
 From the built wheel, with only what the page installs, in an empty folder, as an ordinary user, in
-the order of the page. A small real model is the model and the judge. Three things are replaced:
-data is found through GTA_DATA instead of being fetched, the addresses of the page's gta.toml are
-those of real servers here, and what the reader brings (results) lies there already.
+the order of the page. A small real model is the model and the judge; of README, whose 52 leaves
+would take it minutes, a script is the judge. Three things are replaced: data is found through
+GTA_DATA instead of being fetched, the addresses of the page's gta.toml are those of servers here,
+and what the reader brings (results) lies there already.
 """
 
+import json
 import os
 import re
 import shlex
@@ -18,10 +20,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from tests.chat_server import chat_server
 from tests.confine.users import ORDINARY, as_ordinary
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import ALL
@@ -40,6 +43,16 @@ PAGES = (REPOSITORY / "README.md", *(TUTORIALS / name for name in NAMES))
 OTHERS = ("text", "toml", "python")
 # The servers that a page names: model, judge.
 MODEL, JUDGE = "http://localhost:8000/v1", "http://localhost:8001/v1"
+# The leaf that a judge is asked about.
+LEAF = re.compile(r"\\nleaf: ([^\\\"\s]+)")
+
+
+def reply_by_script(request: dict[str, Any]) -> str:
+    """Answer as a model, and as a judge that finds everything there."""
+    if request.get("response_format") is None:
+        return "It is 7."
+    leaf = LEAF.findall(json.dumps(request["messages"][-1]))[-1]
+    return json.dumps({"leaf": leaf, "used": [], "reason": "It is there.", "score": 8})
 
 
 class Command(NamedTuple):
@@ -167,10 +180,19 @@ def servers() -> Iterator[Mapping[str, str]]:
         yield {MODEL: model, JUDGE: judge}
 
 
+@pytest.fixture(scope="module")
+def script() -> Iterator[str]:
+    """The address of the scripted judge."""
+    with chat_server(reply_by_script) as opened:
+        yield opened.url
+
+
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in PAGES])
 def test_every_command_of_the_page_works_unprivileged(
-    page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str]
+    page: Path, wheel: Path, data_dir: Path, servers: Mapping[str, str], script: str
 ) -> None:
+    if page.name == "README.md":
+        servers = {**servers, JUDGE: script}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gta-first-")))
         folder.chmod(0o755)

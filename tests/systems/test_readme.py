@@ -3,12 +3,11 @@
 Data is fetched from a server here, and a script answers as the model and as the judge.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -16,7 +15,7 @@ from tests.chat_server import ChatServer, chat_server
 from tests.conftest import REPOSITORY
 from tests.docs.test_console_blocks import archives, write_files, write_results  # noqa: F401
 from tests.file_server import serving
-from tests.packaging.test_first_hour import JUDGE, MODEL, commands
+from tests.packaging.test_first_hour import JUDGE, MODEL, commands, reply_by_script
 from tests.systems.machines import BROWSER, SYSTEMS, Machine, Said
 
 README = REPOSITORY / "README.md"
@@ -28,8 +27,6 @@ CODES = {"works": (0,), "partly": (0, 1), "refused": (3,)}
 # By Inspect, matplotlib and the standard library, about the commit, the fonts and the processor.
 ASKED = {"git", "fc-list", "uname"}
 VERSIONS = {"--version", "-version"}
-# The leaf that a judge is asked about.
-LEAF = re.compile(r"\\nleaf: ([^\\\"\s]+)")
 WORKER = "gta_bench.tools.backends.workers"
 
 
@@ -63,14 +60,7 @@ def test_the_table_has_every_command_of_the_readme_in_order() -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ChatServer]:
-    def reply(request: dict[str, Any]) -> str:
-        form = request.get("response_format")
-        if form is None:
-            return "It is 7."
-        leaf = LEAF.findall(json.dumps(request["messages"][-1]))[-1]
-        return json.dumps({"leaf": leaf, "used": [], "reason": "It is there.", "score": 8})
-
-    with chat_server(reply) as opened:
+    with chat_server(reply_by_script) as opened:
         yield opened
 
 
