@@ -164,7 +164,7 @@ class StudyFile(Record):
     """
 
     name: str
-    out: str
+    out: Annotated[str, Field(min_length=1)]
     seed: int = 0
     epochs: _Count = 1
     block: _Count = 10
