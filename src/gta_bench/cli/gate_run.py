@@ -130,7 +130,7 @@ def _write_plan(
         manifest,
         base,
         {task: task_digests(dataset, task) for task in manifest.spec.tasks},
-        judge=next(iter(partwise.judges), None),
+        judge=partwise.judge,
         thresholds=(judge.leaf_threshold, judge.root_threshold) if workflow else None,
     )
     kept = _read_plan(out)

@@ -73,6 +73,11 @@ class PartwiseRun(NamedTuple):
     judges: tuple[str, ...]
     score: ScoreTasks
 
+    @property
+    def judge(self) -> str | None:
+        """The judge whose scores count; None if nothing is judged."""
+        return next(iter(self.judges), None)
+
 
 BUDGET = ("max_connections", "rpm", "max_retries", "timeout", "cost_usd", "hours")
 

@@ -293,21 +293,15 @@ class _StudyPlayer:
 
     def count_left(self) -> int:
         """Count the units without a score."""
-        return self.units - self._count_scored()
-
-    def _count_scored(self) -> int:
-        """Count the units with a score; a run may have more units than the file asks for now."""
-        return sum(
-            len(
-                list_units(self.planned.runs[cell].run.manifest.spec.tasks, self.study.file.epochs)
-                & own.scored
-            )
-            for cell, own in self.covered.items()
-        )
+        left = 0
+        for cell, own in self.covered.items():
+            # A run may have more units than the file asks for now.
+            tasks = self.planned.runs[cell].run.manifest.spec.tasks
+            left += len(list_units(tasks, self.study.file.epochs) - own.scored)
+        return left
 
     def _read_coverage(self, cell: StudyCell) -> Coverage:
-        judges = self.planned.judges[cell.dataset]
-        return read_coverage(cell_folder(self.study, cell), judges[0] if judges else None)
+        return read_coverage(cell_folder(self.study, cell), self.planned.runs[cell].judge)
 
     def run(self, *, amend: bool) -> str | None:
         """Run all rounds; describe the limit that stopped them."""
@@ -434,5 +428,5 @@ def read_result(study: ReadStudy) -> StudyResult:
         if (folder / SCORES).is_file():
             runs[cell] = read_compared(folder)
     spent = read_spent_so_far(study, log)
-    judges = {name: own[0] if own else None for name, own in planned.judges.items()}
+    judges = {cell.dataset: own.judge for cell, own in planned.runs.items()}
     return report_study(study, log, spent, planned.blocks, runs, judges)

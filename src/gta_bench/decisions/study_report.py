@@ -91,6 +91,7 @@ def report_study(
         cautions += _list_cautions(same)
     measured = _measure(file, runs, used, judges)
     answers, remarks = _answer(file, measured)
+    components = _list_components(file, measured)
     return StudyResult(
         name=file.name,
         versions=log.versions,
@@ -98,30 +99,25 @@ def report_study(
         blocks=complete,
         outside=_count_outside(file, covered, used),
         answers=tuple(answers),
-        components=tuple(_list_components(file, measured)),
+        components=tuple(components),
         systems=tuple(
             _list_facts(file, cell, runs[cell], covered[cell], used[cell.dataset], measured)
             for cell in file.cells
             if cell in runs
         ),
-        remarks=tuple(dict.fromkeys([*remarks, *_list_lacking(measured), *cautions])),
+        remarks=tuple(dict.fromkeys([*remarks, *_list_lacking(components), *cautions])),
     )
 
 
-def _list_lacking(
-    measured: Mapping[tuple[str, str | None, str | None], _Measured],
-) -> list[str]:
+def _list_lacking(components: Sequence[StudyComponents]) -> list[str]:
     """Say which variances have no parts, and why."""
-    found = []
-    for (dataset, _, _), own in measured.items():
-        whole = int((~np.isnan(own.scores).any(axis=(1, 2, 3))).sum())
-        if whole < 2:
-            found.append(
-                f"{dataset}, {table.metric(own.metric).label}: variance is not divided, as "
-                f"{whole} of {format_count(len(own.scores), 'task')} have a score by every system "
-                "in every epoch; two are needed."
-            )
-    return found
+    return [
+        f"{one.dataset}, {one.metric}: variance is not divided, as {one.n} of "
+        f"{format_count(one.n_tasks, 'task')} have a score by every system in every epoch; two are "
+        "needed."
+        for one in components
+        if not one.parts
+    ]
 
 
 def _count_outside(
