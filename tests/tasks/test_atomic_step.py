@@ -91,6 +91,21 @@ def test_units_are_read_back_from_the_log(tmp_path: Path) -> None:
     assert found.not_run == (("1", 1),)
 
 
+def test_tokens_read_from_a_cache_were_sent_too(tmp_path: Path) -> None:
+    """A server with a cache read 11,000 tokens of 11 prompts, and the report said 2,119."""
+
+    def reply(*_: object) -> ModelOutput:
+        output = said("Hm.")
+        output.usage = ModelUsage(
+            input_tokens=3, input_tokens_cache_read=40, input_tokens_cache_write=100
+        )
+        return output
+
+    evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", reply)
+    unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]
+    assert unit.usage.input_tokens == 2 * 143
+
+
 def test_an_empty_reply_is_malformed_and_scores_nothing(tmp_path: Path) -> None:
     evaluate(write_atomic(tmp_path / "data"), tmp_path / "logs", lambda *_: said(" "))
     unit = read_units(tmp_path / "logs", ["0"], 1, AtomicUnit).units[0]

@@ -29,7 +29,7 @@ from gta_bench.records.calls import CallRecord
 from gta_bench.records.run import RunManifest
 from gta_bench.records.steps import AnswerStep, CallStep, ReplyStep, Trace
 from gta_bench.records.workflow import WorkflowTask
-from gta_bench.runs.logs import model_events
+from gta_bench.runs.logs import count_sent, model_events
 from gta_bench.runs.samples import TASK, UnitData, read_task, read_unit_data
 
 AttributeValue = str | bool | int | float | Sequence[str]
@@ -340,7 +340,7 @@ def _describe_usage(usage: ModelUsage) -> Attributes:
     """Return tokens; the conventions count cached ones as input, too."""
     read, write = usage.input_tokens_cache_read, usage.input_tokens_cache_write
     found: dict[str, AttributeValue] = {
-        "gen_ai.usage.input_tokens": usage.input_tokens + (read or 0) + (write or 0),
+        "gen_ai.usage.input_tokens": count_sent(usage),
         "gen_ai.usage.output_tokens": usage.output_tokens,
     }
     if read is not None:

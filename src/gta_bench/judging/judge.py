@@ -33,6 +33,7 @@ from gta_bench.records.evidence import Evidence
 from gta_bench.records.judges import JudgeEntry
 from gta_bench.records.verdicts import Cause, Scored, Unscored, VerdictKey, VerdictRow
 from gta_bench.records.workflow import Checkpoint, WorkflowTask
+from gta_bench.runs.logs import count_sent
 
 logger = logging.getLogger(__name__)
 
@@ -386,11 +387,9 @@ def _usage_part(usage: ModelUsage, number: int, count: int) -> dict[str, int | f
     def share(total: int) -> int:
         return total // count + (number < total % count)
 
-    cached = usage.input_tokens_cache_read or 0
-    total = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
     return {
-        "input_tokens": share(total),
-        "cached_tokens": share(cached),
+        "input_tokens": share(count_sent(usage)),
+        "cached_tokens": share(usage.input_tokens_cache_read or 0),
         "output_tokens": share(usage.output_tokens),
         "cost_usd": None if usage.total_cost is None else usage.total_cost / count,
     }

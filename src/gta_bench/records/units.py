@@ -19,7 +19,10 @@ StopKind = Literal["cut off", "refused", "context", "empty", "malformed call", "
 
 
 class Usage(Record):
-    """What a unit used; `cost_usd` is None if no price is known."""
+    """What a unit used; `cost_usd` is None if no price is known.
+
+    `input_tokens` are all that were sent, also those that the provider read from its cache.
+    """
 
     model_calls: int = 0
     input_tokens: int = 0

@@ -467,12 +467,18 @@ def sample_usage(sample: StoredSample | EvalSample, calls: Sequence[_Asked]) -> 
     used = list(sample.model_usage.values())
     return Usage(
         model_calls=sum(call.error is None for call in calls),
-        input_tokens=sum(usage.input_tokens for usage in used),
+        input_tokens=sum(map(count_sent, used)),
         output_tokens=sum(usage.output_tokens for usage in used),
         retries=sum(call.retries or 0 for call in calls),
         seconds=sample.total_time or 0.0,
         cost_usd=models_cost(used).total,
     )
+
+
+def count_sent(usage: ModelUsage) -> int:
+    """Return the tokens that were sent, also those that the provider read from its cache."""
+    cached = (usage.input_tokens_cache_read, usage.input_tokens_cache_write)
+    return usage.input_tokens + sum(tokens or 0 for tokens in cached)
 
 
 def models_cost(used: Iterable[ModelUsage]) -> Cost:
