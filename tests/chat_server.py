@@ -37,7 +37,9 @@ class ChatServer(ThreadingHTTPServer):
         self.key: str | None = None
         self.model: str | None = None
         self.sees = True
-        # The one request before a run is counted by itself, and what it meets is said here.
+        self.takes_tools = True
+        # The request before a run is counted by itself (but not a second one, with a tool), and
+        # what both meet is said here.
         self.preflight: Behavior = "ok"
         self.preflights = 0
         self.answered = 0
@@ -64,6 +66,8 @@ class ChatServer(ThreadingHTTPServer):
             return 404, f"The model `{request['model']}` does not exist."
         if not self.sees and "image_url" in json.dumps(request["messages"]):
             return 500, "image input is not supported - hint: you may need to provide the mmproj"
+        if not self.takes_tools and request.get("tools"):
+            return 400, '"auto" tool choice requires --enable-auto-tool-choice'
         return None
 
     def next_behavior(self) -> Behavior:
@@ -106,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         asked_before = PREFLIGHT in json.dumps(request["messages"])
         with server.lock:
-            server.preflights += asked_before
+            server.preflights += asked_before and not request.get("tools")
         refusal = server.refusal(self.path, self.headers, request)
         if refusal is not None:
             status, words = refusal
@@ -114,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif not asked_before:
             self._behave(server.next_behavior(), request)
         elif server.preflight == "ok":
-            self._send(200, completion(request, "ready"))
+            self._send(200, completion(request, "ready", self.server.usage))
         else:
             self._behave(server.preflight, request)
 

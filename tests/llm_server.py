@@ -12,18 +12,21 @@ from gta_bench.weights import fetch
 CACHE = Path.home() / ".cache" / "gta-bench" / "weights"
 __all__ = ["MODEL", "llm_server"]
 
-# Where repetition is much penalized, a JSON text goes on in nonsense and does not end. The
-# likeliest words end soonest, and are the same every time.
-PLAIN = (
-    "params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.1, 64\n"
-    "params.sampling.temp = 0"
+# The template of the weights with a place for tools: the preflight of a run refuses a server that
+# leaves them out.
+TEMPLATE = (
+    "{% if messages[0].role != 'system' %}<|im_start|>system\n"
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n{% endif %}"
+    "{% for tool in tools %}{{ tool.function.name }}: {{ tool.function.description }}\n{% endfor %}"
+    "{% for one in messages %}<|im_start|>{{ one.role }}\n{{ one.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 
 @contextmanager
-def llm_server(threads: int = 2, longest_reply: int = -1, plain: bool = False) -> Iterator[str]:
+def llm_server(threads: int = 2, longest_reply: int = -1) -> Iterator[str]:
     """The server's base address."""
-    settings = f"params.n_predict = {longest_reply}\n{PLAIN if plain else ''}"
+    settings = f"params.n_predict = {longest_reply}\nparams.chat_template = {TEMPLATE!r}\n"
     with serve_model(_quick_weights(), threads=threads, settings=settings) as url:
         yield url
 

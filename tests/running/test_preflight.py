@@ -1,6 +1,7 @@
 """What is asked before a run, what keeps it from starting, and that nothing is written by then."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,46 @@ def test_a_slow_server_is_named_and_waited_for(
 def test_a_server_that_is_busy_is_asked_by_the_run(server: ChatServer) -> None:
     server.preflight = "429"
     assert step("--model", "good").exit_code == 0
+
+
+def count_words(*parts: str) -> Callable[[dict[str, Any], dict[str, Any]], tuple[int, int]]:
+    """A usage that counts the words of these parts of a request, as a prompt has them."""
+    return lambda request, _: (
+        sum(len(json.dumps(request.get(part)).split()) for part in parts),
+        1,
+    )
+
+
+def test_a_server_that_does_not_show_the_tools_is_refused_for_native_calls(
+    server: ChatServer,
+) -> None:
+    """llama.cpp leaves tools out where the chat template has no place for them (SmolLM2).
+
+    The model answered without any tool, and got a score for it.
+    """
+    server.usage = count_words("messages")
+    words = refused(step("--model", "good"))
+    name = f"Model 'openai-api/local/good' at {server.url}"
+    assert words.startswith(f"{name} is not shown its tools: the server leaves them out of the")
+    assert "use `--agent react`" in words
+    assert step("--model", "good", "--agent", "react").exit_code == 0
+
+
+@pytest.mark.parametrize("usage", [count_words("messages", "tools"), count_words()])
+def test_a_server_that_shows_the_tools_or_does_not_count_may_be_measured(
+    server: ChatServer, usage: Callable[[dict[str, Any], dict[str, Any]], tuple[int, int]]
+) -> None:
+    server.usage = usage
+    assert step("--model", "good").exit_code == 0
+
+
+def test_a_server_that_takes_no_tools_is_refused_for_native_calls_only(server: ChatServer) -> None:
+    """vLLM takes none without an option, which was a failed unit of every task."""
+    server.takes_tools = False
+    assert "rejects a request with tools: BadRequestError: Error code: 400" in refused(
+        step("--model", "good")
+    )
+    assert step("--model", "good", "--agent", "react").exit_code == 0
 
 
 def test_all_are_asked_at_once_and_the_first_that_fails_is_named(server: ChatServer) -> None:

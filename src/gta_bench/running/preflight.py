@@ -17,7 +17,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, Model
+from inspect_ai.model import (
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+)
+from inspect_ai.tool import ToolInfo, ToolParams
 
 from gta_bench.agents.models import ChosenModel, open_model
 from gta_bench.confine.files import remove_tree
@@ -47,7 +55,13 @@ from gta_bench.runs.directory import (
     read_manifest,
     read_workflow_scores,
 )
-from gta_bench.runs.logs import ATTEMPTS, find_kept_units, read_run_units, unit_keys
+from gta_bench.runs.logs import (
+    ATTEMPTS,
+    count_sent,
+    find_kept_units,
+    read_run_units,
+    unit_keys,
+)
 from gta_bench.runs.merge import write_partial_log
 from gta_bench.runs.store import StorePath, append_lines
 from gta_bench.tasks.run_tools import check_tools
@@ -73,6 +87,12 @@ UNKNOWN_MODEL = ("valid model", "unknown model", "model not found", "model does 
 NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "credit balance")
 SHOWN = 400
 LEAST_BYTES = 2**20  # on the disk of a run that begins
+# A second request is longer by these words and by a tool with eight times as many. Prompts that
+# grow by less than five times as many tokens do not have the tool; those that do not grow were not
+# counted.
+WORDS = "one two three four five six seven eight nine ten"
+PROBE = ToolInfo(name="ready", description=" ".join([WORDS] * 8), parameters=ToolParams())
+DROPPED = 5 * len(WORDS.split())
 
 Start = tuple[StorePath, RunManifest, Resources]
 # Opens a progress bar with that name.
@@ -82,12 +102,16 @@ Say = Callable[[str], None]
 
 
 class Asked(NamedTuple):
-    """A model that gets one request; `pictures` says whether the run will send it images."""
+    """A model that gets one request; a second one with a tool if the run sends it `tools`.
+
+    `pictures` says whether the run will send it images.
+    """
 
     role: Literal["Model", "Judge"]
     chosen: ChosenModel
     model: Model
     pictures: bool = False
+    tools: bool = False
 
     def __str__(self) -> str:
         address = self.model.api.base_url
@@ -122,7 +146,8 @@ def check_start(
         check_writable(out)
         if model is None:
             opened = open_model(resources.model, resources.settings.budget)
-            asked.append(Asked("Model", resources.model, opened))
+            called = manifest.spec.system.agent == "toolcalling"
+            asked.append(Asked("Model", resources.model, opened, tools=called))
         tools = manifest.spec.tools
         if tools != OWN_TOOLS:
             run_async(check_tools(tools))
@@ -191,8 +216,9 @@ def _is_judged(run: StorePath, judge: "Judge") -> bool:
 
 async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
     """Ask all models at once; raises for the first one in order that cannot be used."""
+    calling = [one.chosen for one in asked if one.tools]
     different = [
-        one
+        one._replace(tools=one.role == "Model" and one.chosen in calling)
         for number, one in enumerate(asked)
         if one.chosen.name.partition("/")[0] not in SCRIPTED
         and (one.role, one.chosen) not in [(other.role, other.chosen) for other in asked[:number]]
@@ -221,11 +247,11 @@ async def _refusal(asked: Asked, say: Say) -> str | None:
 
 async def _tried(asked: Asked) -> str | None:
     raised = await _call(asked, picture=asked.pictures)
-    if raised is None:
-        return None
+    if isinstance(raised, ModelOutput):
+        return await _refuse_tools(asked, raised) if asked.tools else None
     status = find_status(raised)
     refused = asked.pictures and status not in (None, *REFUSED, MISSING, BUSY)
-    if refused and await _call(asked, picture=False) is None:
+    if refused and isinstance(await _call(asked, picture=False), ModelOutput):
         return (
             f"{asked} does not accept images ({_reason(raised)}). Judge by text alone: "
             "`pictures = false` under [judge] in gta.toml, or `gta score --no-pictures`."
@@ -233,20 +259,47 @@ async def _tried(asked: Asked) -> str | None:
     if status is not None and status >= 500:
         await asyncio.sleep(PAUSE)
         raised = await _call(asked, picture=False)
-    return None if raised is None else _explain(asked, raised)
+    return None if isinstance(raised, ModelOutput) else _explain(asked, raised)
 
 
-async def _call(asked: Asked, *, picture: bool) -> Exception | None:
-    """Return what one short request raises; every provider has its own exceptions."""
+async def _call(
+    asked: Asked, *, picture: bool = False, tool: ToolInfo | None = None
+) -> ModelOutput | Exception:
+    """Return the reply to one short request, or what it raises: every provider has its own."""
     most = asked.model.config.max_tokens
     config = GenerateConfig(max_retries=0, max_tokens=min(most or REPLY_TOKENS, REPLY_TOKENS))
-    parts = [ContentText(text=REQUEST), *([ContentImage(image=_picture())] if picture else [])]
+    text = REQUEST if tool is None else f"{REQUEST}. {WORDS}"
+    parts = [ContentText(text=text), *([ContentImage(image=_picture())] if picture else [])]
+    tools = [] if tool is None else [tool]
     try:
-        await asked.model.generate([ChatMessageUser(content=parts)], config=config)
+        return await asked.model.generate(
+            [ChatMessageUser(content=parts)], tools=tools, config=config
+        )
     except Exception as exc:
         logger.debug("the first request failed", exc_info=True)
         return exc
-    return None
+
+
+async def _refuse_tools(asked: Asked, first: ModelOutput) -> str | None:
+    """Say that a server does not take tools, or does not show them to the model; None if it does.
+
+    A model that is not shown its tools calls none, which would count against it.
+    """
+    second = await _call(asked, tool=PROBE)
+    fix = f"Choose another chat template there, use `--agent react`, or {SKIP}."
+    if isinstance(second, Exception):
+        status = find_status(second)
+        if status is None or status == BUSY or status in REFUSED or status >= 500:
+            return None
+        return f"{asked} rejects a request with tools: {_reason(second)}. {fix}"
+    if first.usage is None or second.usage is None:
+        return None
+    if not 0 < count_sent(second.usage) - count_sent(first.usage) < DROPPED:
+        return None
+    return (
+        f"{asked} is not shown its tools: the server leaves them out of the prompt, as many do if "
+        f"the model's chat template has no place for them. {fix}"
+    )
 
 
 def _explain(asked: Asked, raised: Exception) -> str | None:
