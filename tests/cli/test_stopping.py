@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from gta_bench.cli import app
 from gta_bench.cli.lazy import same_command
 from gta_bench.cli.output import plain_lines, say_if_slow
+from gta_bench.errors import UsageError
 from gta_bench.records.progress import RunProgress
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
@@ -88,6 +89,19 @@ def test_a_run_that_money_stops_at_3_of_40_goes_on_by_the_command_that_it_says(
     assert len(asked) == UNITS * CALLS
     assert {asked.count(one) for one in asked} == {CALLS}
     assert (scores()["n"], scores()["unscored"]) == (UNITS, [])
+
+
+def test_a_budget_in_dollars_needs_a_price(server: ChatServer) -> None:
+    """Without one, a run spent any number of dollars and was never stopped."""
+    text = Path("gta.toml").read_text(encoding="utf-8")
+    without = "\n".join(line for line in text.splitlines() if "_price" not in line)
+    # Inspect keeps the price that it was told in this process for a name.
+    other = without.replace("local/scripted", "local/unpriced")
+    Path("gta.toml").write_text(other + "\n", encoding="utf-8")
+    error = step("--max-cost", "5").exception
+    assert isinstance(error, UsageError)
+    assert "budget.cost_usd cannot be enforced: the price of " in str(error)
+    assert server.asked == 0 and not Path("run a").exists()
 
 
 def test_a_run_that_time_stops_goes_on_by_the_same_command(server: ChatServer) -> None:

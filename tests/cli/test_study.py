@@ -234,7 +234,24 @@ def test_what_is_not_finite_is_null_and_what_is_lacking_is_said(
     assert study("run").exit_code == 0
     found = report()
     assert found["answers"][0]["error"]["standard_error"] is None
-    assert "1 of 1 task have a score by every system" in found["remarks"][0]
+    assert "by every system in every epoch (1 of 1 task)." in found["remarks"][0]
+
+
+@pytest.mark.slow
+def test_dollars_need_prices_and_without_them_the_cost_is_unknown(server: ChatServer) -> None:
+    """A model without a price cost "$0.00", and a budget in dollars never ended its study."""
+    text = Path("gta.toml").read_text(encoding="utf-8")
+    head, _, large = text.partition("[models.large]")
+    kept = "\n".join(line for line in large.splitlines() if "_price" not in line)
+    Path("gta.toml").write_text(f"{head}[models.large]{kept}\n", encoding="utf-8")
+    edit("hours = 2", "cost_usd = 500")
+    assert "the price of openai-api/local/large is unknown" in refuse("run")
+    assert server.asked == 0
+    edit("cost_usd = 500", "calls = 500")
+    assert study("run").exit_code == 0
+    said = study("report").stdout
+    assert re.search(r"Spent: [\d.]+ hours, more than \$[\d.]+, at a price that is not known", said)
+    assert report()["spent"]["unpriced"] is True
 
 
 @pytest.mark.slow

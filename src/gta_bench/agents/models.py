@@ -4,7 +4,15 @@ import inspect
 import re
 from typing import Any, Final, NamedTuple
 
-from inspect_ai.model import GenerateConfig, Model, ModelCost, ModelInfo, get_model, set_model_info
+from inspect_ai.model import (
+    GenerateConfig,
+    Model,
+    ModelCost,
+    ModelInfo,
+    get_model,
+    get_model_info,
+    set_model_info,
+)
 
 from gta_bench.agents.generation import RESERVED, check_generation, make_generate_config
 from gta_bench.errors import EnvironmentProblem, UsageError, suggest_name
@@ -80,6 +88,18 @@ def open_model(chosen: ChosenModel, budget: BudgetSettings) -> Model:
             raise
         without = chosen._replace(settings=settings.model_copy(update={"args": {}}))
         raise UsageError(_explain_argument(chosen, open_model(without, budget), str(exc))) from exc
+
+
+def check_price(model: Model, budget: BudgetSettings) -> None:
+    """Raise UsageError if there is a limit in dollars and the model's price is unknown."""
+    if budget.cost_usd is None:
+        return
+    known = get_model_info(model)
+    if known is None or known.cost is None:
+        raise UsageError(
+            f"budget.cost_usd cannot be enforced: the price of {model} is unknown. Set input_price "
+            "and output_price of its table in [models] of gta.toml, or remove the limit."
+        )
 
 
 def _restrain_client(api: Any, budget: BudgetSettings) -> None:

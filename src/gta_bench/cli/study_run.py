@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
-from math import fsum
 from types import TracebackType
 from typing import Final, NamedTuple
 
@@ -44,7 +43,7 @@ from gta_bench.decisions.study_run import (
     run_rounds,
 )
 from gta_bench.errors import ConfigError, RunError, format_count, suggest_name
-from gta_bench.records.cost import read_cost, sum_costs
+from gta_bench.records.cost import Cost, CostSum, read_cost, sum_costs
 from gta_bench.records.progress import RunProgress
 from gta_bench.records.run import RunMode
 from gta_bench.records.scores import RunScores
@@ -188,23 +187,30 @@ def _read_scores(run: StorePath) -> RunScores | WorkflowScores | None:
 
 def read_spent_so_far(study: ReadStudy, log: StudyLog | None) -> StudySpent:
     """Return what all runs have cost, and the hours of all commands."""
-    cost, calls = [0.0], 0
+    costs, calls = CostSum(), 0
     for cell in study.file.cells:
         run = cell_folder(study, cell)
-        cost.append(_read_run_cost(run) + _read_judged_cost(run))
+        costs.add(_read_run_cost(run))
+        costs.add(_read_judged_cost(run))
         scores = _read_scores(run)
         calls += 0 if scores is None else scores.usage.model_calls
-    return StudySpent(hours=log.hours if log else 0.0, cost_usd=fsum(cost), calls=calls)
+    cost = costs.sum()
+    return StudySpent(
+        hours=log.hours if log else 0.0,
+        cost_usd=cost.known or 0.0,
+        unpriced=cost.unknown,
+        calls=calls,
+    )
 
 
-def _read_run_cost(run: StorePath) -> float:
-    return read_spent(progress_folder(run)).known or 0.0 if (run / MANIFEST).is_file() else 0.0
+def _read_run_cost(run: StorePath) -> Cost:
+    return read_spent(progress_folder(run)) if (run / MANIFEST).is_file() else Cost()
 
 
-def _read_judged_cost(run: StorePath) -> float:
+def _read_judged_cost(run: StorePath) -> Cost:
     if not (run / MANIFEST).is_file() or read_manifest(run).spec.mode != "workflow":
-        return 0.0
-    return sum_costs(map(read_cost, read_verdicts(run).values())).known or 0.0
+        return Cost()
+    return sum_costs(map(read_cost, read_verdicts(run).values()))
 
 
 def run_study(study: ReadStudy, options: Options, *, amend: bool) -> bool:
@@ -340,7 +346,7 @@ class _StudyPlayer:
                 # The bar would advise to continue with `gta run`.
                 listener(progress.model_copy(update={"stopped": None}))
 
-            settings = self._limit(own, paid=_read_run_cost(folder))
+            settings = self._limit(own, paid=_read_run_cost(folder).known or 0.0)
             resources = replace(own.run.resources, settings=settings)
             execute(manifest, resources, folder, listen, backend=backend)
         judged = own.score(part.tasks, backend, self._limit(own, paid=0.0))

@@ -176,8 +176,14 @@ def describe_result(result: StudyResult) -> Iterator[str]:
             "are not used."
         )
     spent = result.spent
-    yield f"Spent: {spent.hours:.2f} hours, ${spent.cost_usd:.2f}, {spent.calls:,} model calls."
-    yield f"File: sha256 {result.versions[0].digest}."
+    cost = f"${spent.cost_usd:.2f}"
+    if spent.unpriced:
+        cost = (
+            f"more than {cost}, at a price that is not known" if spent.cost_usd else "cost unknown"
+        )
+    yield f"Spent: {spent.hours:.2f} hours, {cost}, {spent.calls:,} model calls."
+    first = f", first {result.versions[0].digest}" if len(result.versions) > 1 else ""
+    yield f"File: sha256 {result.versions[-1].digest}{first}."
     yield from describe_amendments(result)
     yield from result.remarks
 

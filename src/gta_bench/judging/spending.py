@@ -5,9 +5,6 @@ from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from inspect_ai.model import Model, get_model_info
-
-from gta_bench.errors import UsageError
 from gta_bench.judging.judge import AskingTurn
 from gta_bench.records.cost import read_cost, sum_costs
 from gta_bench.records.verdicts import VerdictRow
@@ -71,15 +68,3 @@ class SharedSpending(Spending):
             return None
         found: str | None = self._call("over")
         return found
-
-
-def check_price(model: Model, budget: BudgetSettings) -> None:
-    """Raise UsageError if there is a limit in dollars and the model's price is unknown."""
-    if budget.cost_usd is None:
-        return
-    known = get_model_info(model)
-    if known is None or known.cost is None:
-        raise UsageError(
-            f"budget.cost_usd cannot be enforced: the price of {model} is unknown. Set input_price "
-            "and output_price of its table in [models] of gta.toml, or remove the limit."
-        )

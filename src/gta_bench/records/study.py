@@ -231,7 +231,7 @@ class StudyFile(Record):
 class StudyVersion(Record):
     """The file of a study from some moment on: its digest, and how many units were scored then.
 
-    `changed` are the keys in which it differs from the file before it.
+    `changed` are the keys in which it differs from the file before it, with both values.
     """
 
     when: AwareDatetime
@@ -280,10 +280,15 @@ class StudyLog(Record):
 
 
 class StudySpent(Record):
-    """What a study has used so far; `cost_usd` is the known part of the cost."""
+    """What a study has used so far.
+
+    `cost_usd` is the known part of the cost; `unpriced` says that there is more at an unknown
+    price.
+    """
 
     hours: float = 0.0
     cost_usd: float = 0.0
+    unpriced: bool = False
     calls: int = 0
 
     def find_reached(self, budget: StudyBudget) -> str | None:

@@ -14,14 +14,14 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.model import Model
 
 from gta_bench.agents.generation import make_generate_config
-from gta_bench.agents.models import ChosenModel, choose_model, open_model
+from gta_bench.agents.models import ChosenModel, check_price, choose_model, open_model
 from gta_bench.content.needs import EVIDENCE_PACKAGES
 from gta_bench.errors import UsageError, WorkFailed
 from gta_bench.judging.judge import Judge, judge_entry, pending_leaves, verdict_settings
 from gta_bench.judging.options import JudgeOptions, judge_name, judge_options
 from gta_bench.judging.own import OwnJudge
 from gta_bench.judging.run_evidence import MadeEvidence, RunEvidence
-from gta_bench.judging.spending import SharedSpending, Spending, check_price
+from gta_bench.judging.spending import SharedSpending, Spending
 from gta_bench.packages import require_packages
 from gta_bench.records.progress import Command
 from gta_bench.records.units import WorkflowUnit

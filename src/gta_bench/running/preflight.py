@@ -27,7 +27,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo, ToolParams
 
-from gta_bench.agents.models import ChosenModel, open_model
+from gta_bench.agents.models import ChosenModel, check_price, open_model
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.systems import require_linux
 from gta_bench.errors import (
@@ -146,6 +146,8 @@ def check_start(
         check_writable(out)
         if model is None:
             opened = open_model(resources.model, resources.settings.budget)
+            if not _is_scripted(resources.model):
+                check_price(opened, resources.settings.budget)
             called = manifest.spec.system.agent == "toolcalling"
             asked.append(Asked("Model", resources.model, opened, tools=called))
         tools = manifest.spec.tools
@@ -214,13 +216,17 @@ def _is_judged(run: StorePath, judge: "Judge") -> bool:
     return table is not None and table.repeats >= judge.repeats and table.strict.n == units
 
 
+def _is_scripted(chosen: ChosenModel) -> bool:
+    return chosen.name.partition("/")[0] in SCRIPTED
+
+
 async def _ask_all(asked: Sequence[Asked], say: Say) -> None:
     """Ask all models at once; raises for the first one in order that cannot be used."""
     calling = [one.chosen for one in asked if one.tools]
     different = [
         one._replace(tools=one.role == "Model" and one.chosen in calling)
         for number, one in enumerate(asked)
-        if one.chosen.name.partition("/")[0] not in SCRIPTED
+        if not _is_scripted(one.chosen)
         and (one.role, one.chosen) not in [(other.role, other.chosen) for other in asked[:number]]
     ]
     for refusal in await asyncio.gather(*(_refusal(one, say) for one in different)):
@@ -425,7 +431,7 @@ def _last_words(unit: AtomicUnit | WorkflowUnit) -> str:
     if not ends:
         return "It exited with status 0 and printed nothing."
     printed = " / ".join(line.strip() for line in ends[-1].content.splitlines() if line.strip())
-    return f"{ends[-1].reason} It printed: {printed[-SHOWN:] or 'nothing'}."
+    return f"{ends[-1].reason} It printed: {(printed[-SHOWN:] or 'nothing').removesuffix('.')}."
 
 
 def _adopt(trial: Path, out: StorePath) -> None:
