@@ -20,6 +20,7 @@ from gta_bench.runs.directory import read_manifest, read_scores
 from tests.builders import atomic_task, write_atomic
 from tests.chat_server import ChatServer, chat_server
 from tests.cli.test_run import gta
+from tests.needs import needs
 
 TASKS, EPOCHS, BLOCK = 6, 2, 3
 UNITS = 4 * TASKS * EPOCHS

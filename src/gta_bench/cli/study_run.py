@@ -57,7 +57,7 @@ from gta_bench.records.study import (
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.running.backends.backend import Backend
 from gta_bench.running.preflight import check_start
-from gta_bench.running.system_run import execute, read_dataset
+from gta_bench.running.system_run import Resources, execute, read_dataset
 from gta_bench.runs.directory import (
     MANIFEST,
     SCORES,
@@ -271,6 +271,7 @@ class _StudyPlayer:
         self.log = read_log(out)
         self.stack = ExitStack()
         self.backend: Backend | None = None
+        self.rounds = list_rounds(study.file.cells, planned.blocks)
         self.covered = {cell: self._read_coverage(cell) for cell in study.file.cells}
         self.costs: dict[StudyCell, UnitCost] = {
             cell: find_unit_cost(study.file, cell) for cell in study.file.cells
@@ -314,8 +315,12 @@ class _StudyPlayer:
         if amend and self.log is not None:
             now, scored = datetime.now(UTC), sum(len(one.scored) for one in self.covered.values())
             self.log = amend_study(self.out, self.study, self.log, when=now, scored=scored)
-        rounds = list_rounds(self.study.file.cells, self.planned.blocks)
-        return run_rounds(rounds, self._is_done, self._find_limit, self._play)
+        return run_rounds(self.rounds, self._is_done, self._find_limit, self._play)
+
+    def _find_next(self, cell: StudyCell) -> tuple[str, ...]:
+        """Return the tasks of the first block of a cell that has units left; else its last one."""
+        parts = [part for parts in self.rounds for part in parts if part.cell == cell]
+        return next((part for part in parts if not self._is_done(part)), parts[-1]).tasks
 
     def _is_done(self, part: RoundPart) -> bool:
         return list_units(part.tasks, self.study.file.epochs) <= self.covered[part.cell].scored
@@ -346,8 +351,7 @@ class _StudyPlayer:
                 # The bar would advise to continue with `gta run`.
                 listener(progress.model_copy(update={"stopped": None}))
 
-            settings = self._limit(own, paid=_read_run_cost(folder).known or 0.0)
-            resources = replace(own.run.resources, settings=settings)
+            resources = self._limited(own, paid=_read_run_cost(folder).known or 0.0)
             execute(manifest, resources, folder, listen, backend=backend)
         judged = own.score(part.tasks, backend, self._limit(own, paid=0.0))
         self.covered[part.cell] = self._read_coverage(part.cell)
@@ -378,9 +382,17 @@ class _StudyPlayer:
     def _begin(self) -> Backend:
         """Ask the models and judges once, then write the log and open the backend."""
         for dataset in self.study.file.datasets:
-            own = [one for cell, one in self.planned.runs.items() if cell.dataset == dataset]
+            cells = [cell for cell in self.planned.runs if cell.dataset == dataset]
+            own = [self.planned.runs[cell] for cell in cells]
             ask = self.options["preflight"]
-            runs = [one.run for one in own]
+            # The first task of a harness is that of its next block, and its run grows by blocks.
+            runs = [
+                one.run._replace(
+                    manifest=one.run.manifest.with_spec(tasks=self._find_next(cell)),
+                    resources=self._limited(one, paid=0.0),
+                )
+                for cell, one in zip(cells, own, strict=True)
+            ]
             check_start(runs, own[0].judging, ask=ask, watching=unit_bar, say=say)
         if self.log is None:
             self.log = begin_study(self.out, self.study, self.began)
@@ -402,6 +414,9 @@ class _StudyPlayer:
             log = self._now()
             assert log is not None
             write_log(self.out, log)
+
+    def _limited(self, own: PartwiseRun, *, paid: float) -> Resources:
+        return replace(own.run.resources, settings=self._limit(own, paid=paid))
 
     def _limit(self, own: PartwiseRun, *, paid: float) -> Settings:
         """Return the settings with what is left of the hours and dollars of the study.
