@@ -451,3 +451,5 @@ def test_a_folder_with_another_run_is_not_touched(server: ChatServer) -> None:
     assert gta("run", *run, "--limit", "1", "--out", out).exit_code == 0
     assert "has a run that is not of this study" in refuse("run")
     assert "has no study yet" in refuse("report")
+    edit('out = "runs/study"', f'out = "{out}"')
+    assert f"{out} has a run that is not of this study" in refuse("run")

@@ -219,6 +219,7 @@ def run_study(study: ReadStudy, options: Options, *, amend: bool) -> bool:
     log = read_log(out)
     if log is not None and not amend:
         refuse_changed(out, study, log)
+    _refuse_foreign(out, log, study)
     for cell, own in planned.runs.items():
         _refuse_foreign(cell_folder(study, cell), log, study)
         find_run(cell_folder(study, cell), own.run.manifest)
