@@ -101,4 +101,9 @@ def wrong() -> None:
     sys.exit("I give up.")
 
 
+def banner() -> None:
+    print("This is agent version 2.4.6.")
+    (workspace / "final.txt").write_text("\n")
+
+
 globals()[task["request"]]()

@@ -20,7 +20,7 @@ from tests.needs import needs, require_programs
 HOSTILE = Path(__file__).with_name("hostile.py")
 DEEDS = (
     *("good", "daemons", "disk", "noise"),
-    *("vandal", "network", "neighbor", "suicide", "wrong"),
+    *("vandal", "network", "neighbor", "suicide", "wrong", "banner"),
 )
 
 
@@ -107,6 +107,11 @@ def test_a_harness_that_never_ends_is_stopped_and_what_it_had_is_kept(
     assert problem(unit) == "The harness was stopped: it had not ended after 10 seconds."
     assert [file.path for file in unit.deliverables] == ["outputs/begun.txt"]
     assert unit.answer == ""
+
+
+def test_an_empty_final_text_is_an_empty_answer(units: dict[str, WorkflowUnit]) -> None:
+    """mini-swe-agent left an empty text when it gave up, and its banner was the answer: "2.4.6"."""
+    assert units["banner"].answer == ""
 
 
 def test_daemons_end_with_their_task(units: dict[str, WorkflowUnit]) -> None:

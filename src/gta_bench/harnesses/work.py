@@ -170,7 +170,8 @@ async def work_in_cell(harness: choice.Harness, given: Assignment) -> HarnessOut
                 outputs = given.workspace.root / OUTPUTS
                 await anyio.to_thread.run_sync(files.remove_tree, outputs)
                 outputs.mkdir()
-        outcome = HarnessOutcome(final or ended.answer, ended.problem, ended.printed)
+        answer = ended.answer if final is None else final
+        outcome = HarnessOutcome(answer, ended.problem, ended.printed)
         return outcome if cell.stop is not None else await assign_blame(outcome, fault)
 
 
@@ -218,13 +219,17 @@ def _exceeds_cost(limits: choice.CellLimits) -> bool:
     return limits.cost_usd is not None and sample_limits().cost.usage > limits.cost_usd
 
 
-def _read_final(cell: Cell) -> str:
-    """Return the answer that a harness left as a file; empty if there is none."""
+def _read_final(cell: Cell) -> str | None:
+    """Return the answer that a harness left as a file; None if there is none.
+
+    An empty file is an empty answer. What such a harness prints is not: it may be a banner with a
+    number that is somewhere the right one.
+    """
     try:
         with files.open_regular(cell.folder / "work" / FINAL) as stream:
             data = files.read_bounded(stream, MIB)
     except OSError:
-        return ""
+        return None
     return "" if data is None else data.decode("utf-8", "replace").strip()
 
 
