@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from socket import create_connection, create_server
 from typing import Any
 
 import pytest
@@ -116,7 +117,29 @@ def test_a_model_that_does_not_start_is_told_in_one_line(tmp_path: Path, loopbac
         pass
 
 
-@pytest.mark.slow
+def test_a_model_takes_the_port_of_a_server_that_has_just_ended(
+    tmp_path: Path, loopback: None
+) -> None:
+    (broken := tmp_path / "weights.gguf").write_bytes(b"not weights")
+    with create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        busy = f"Port {port} of 127.0.0.1 cannot be used"
+        with (
+            pytest.raises(EnvironmentProblem, match=busy),
+            serve_model(broken, port=port),
+        ):
+            pass
+        with create_connection(("127.0.0.1", port)) as client:
+            server.accept()[0].close()
+            assert client.recv(1) == b""
+    with (
+        pytest.raises(EnvironmentProblem, match="did not start"),
+        serve_model(broken, port=port),
+    ):
+        pass
+
+
+@pytest.mark.measure
 def test_the_demo_measures_a_real_model_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopback: None
 ) -> None:

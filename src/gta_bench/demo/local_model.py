@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from socket import socket
+from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Final
 
 import httpx
@@ -116,7 +116,15 @@ def serve_model(
     server.
     """
     with socket() as probe:
-        probe.bind(("127.0.0.1", port))
+        # Connections of a server that has just ended hold its port for a minute otherwise.
+        probe.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as exc:
+            raise EnvironmentProblem(
+                f"Port {port} of 127.0.0.1 cannot be used: {exc.strerror}. End the server that "
+                "uses it, or choose another one."
+            ) from exc
         port = probe.getsockname()[1]
     options = [str(weights), name, str(port), str(threads), settings]
     command = [sys.executable, "-c", PROGRAM, *options]
