@@ -137,7 +137,7 @@ def test_causes_are_counted_in_the_status_and_said_when_they_are_new(server: Cha
 def test_a_line_comes_now_and_then_where_no_bar_can_be_drawn(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from datetime import UTC, datetime
+    from datetime import UTC, datetime, timedelta
     from time import sleep
 
     now = datetime.now(UTC)
@@ -150,6 +150,15 @@ def test_a_line_comes_now_and_then_where_no_bar_can_be_drawn(
     assert len(said) >= 2
     assert {*said} == {"run: 2 of 9 units · 0 failed · 1 running"}
     assert last == "run: 9 of 9 units · 0 failed · 0 running"
+    before = now - timedelta(minutes=1)
+    slow = far.model_copy(
+        update={"started": before - timedelta(minutes=1), "updated": before, "done_now": 2}
+    )
+    with plain_lines("slow", seconds=0.05) as lines:
+        lines(slow)
+        sleep(0.2)
+    for line in capsys.readouterr().err.splitlines():
+        assert re.search(r" · (1|0\.99\d*) per minute · 0:07:0\d left$", line), line
     with plain_lines("short") as lines:
         lines(far)
     assert capsys.readouterr().err == ""

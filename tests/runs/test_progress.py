@@ -1,5 +1,6 @@
 """What commands leave in the progress folder, and what the next one makes of it."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ from gta_bench.records.cost import Cost
 from gta_bench.records.progress import Command, ShardProgress
 from gta_bench.running.budget import RunLimits
 from gta_bench.runs.directory import begin_progress, read_progress, read_spent, write_progress
+from gta_bench.tasks.context import SampleOutcome
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COMMAND = Command(started=NOW, units=10, finished=1, spent_usd=1.0)
@@ -49,6 +51,23 @@ def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     found = read_progress(tmp_path)
     assert found is not None
     assert found.cost_usd == 1.5
+
+
+def test_a_unit_that_begins_just_after_another_one_is_counted_while_it_runs() -> None:
+    from gta_bench.running.progress import PAUSE, Counter
+
+    told: list[ShardProgress] = []
+
+    async def work() -> None:
+        counter = Counter(shard("0", None), told.append)
+        counter.began()
+        counter.ended(("1", 1), Cost(), SampleOutcome(finished=True))
+        for _ in range(3):
+            counter.began()
+        await asyncio.sleep(3 * PAUSE)
+
+    asyncio.run(work())
+    assert [(one.done, one.running) for one in told] == [(1, 0), (1, 3)]
 
 
 def test_how_replies_ended_is_counted_over_all_commands(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 
 import click
@@ -163,7 +163,9 @@ def plain_lines(name: str, *, seconds: float = 30) -> Iterator[Callable[[RunProg
         nonlocal written
         if last is not None:
             written = last
-            words = [f"{last.done} of {last.units} units", *describe_progress(last)]
+            # A long unit slows the rate although nothing has ended since.
+            now = last.model_copy(update={"updated": datetime.now(UTC)})
+            words = [f"{last.done} of {last.units} units", *describe_progress(now)]
             say(f"{name}: {' · '.join(words)}")
 
     def update(progress: RunProgress) -> None:

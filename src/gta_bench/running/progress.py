@@ -1,6 +1,6 @@
 """Inspect hooks that count samples, let a run be stopped, and close its connections."""
 
-import time
+import asyncio
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from gta_bench.tasks.attempts import note_end
 from gta_bench.tasks.context import UNSCORED, SampleOutcome, current_context
 
 _Key = tuple[str, int]
-# Seconds between two reports of samples that began; those that ended are reported at once.
+# Samples that began are reported after so many seconds, and those that ended at once.
 PAUSE = 0.5
 
 
@@ -41,13 +41,13 @@ class Counter:
         self._tell = tell
         self._failed: set[_Key] = set()
         self._causes: dict[_Key, str] = {}
-        self._reported = 0.0
+        self._due: asyncio.TimerHandle | None = None
 
     def began(self) -> None:
         """Count a sample that began."""
         self._update(running=self._progress.running + 1)
-        if time.monotonic() - self._reported > PAUSE:
-            self._report()
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(PAUSE, self._report)
 
     def ended(self, key: _Key, cost: Cost, how: SampleOutcome) -> None:
         """Count a sample that ended; its cause replaces that of its last attempt."""
@@ -74,7 +74,9 @@ class Counter:
         self._progress = self._progress.model_copy(update={**changes, "updated": datetime.now(UTC)})
 
     def _report(self) -> None:
-        self._reported = time.monotonic()
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
         self._tell(self._progress)
 
 
