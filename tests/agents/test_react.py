@@ -126,6 +126,18 @@ def test_our_own_turns_look_like_the_references() -> None:
     ]
 
 
+def test_our_own_turns_end_with_the_call_and_upstreams_as_they_were_said() -> None:
+    said = "Action: Now\nAction Input: {}"
+    invented = f"{said}\nResponse: It is 7.\nFinal Answer: 7"
+    call = CallTurn(call=ToolCall(name="Now"), content=invented)
+    refused = RefusedTurn(reply=invented, feedback="No.")
+    turns = (UserTurn(content="?"), call, refused)
+    history = History(task="7", turns=turns, mode="end-to-end")
+    for build, shown_again in ((make_react_messages, said), (make_upstream_messages, invented)):
+        texts = [text for role, text in shown(build(history, TOOLS)) if role == "assistant"]
+        assert texts == [shown_again, shown_again]
+
+
 def test_a_thought_that_a_history_holds_is_shown_before_the_call() -> None:
     turn = CallTurn(call=ToolCall(name="Now"), thought=" What time is it?\n")
     history = History(task="7", turns=(UserTurn(content="?"), turn))

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from gta_bench.agents.contract import make_step_histories
 from gta_bench.agents.react import format_call
-from gta_bench.agents.react_parser import parse_tolerant
+from gta_bench.agents.react_parser import cut_invented, parse_tolerant
 from gta_bench.datasets.model import AtomicDataset
 from gta_bench.records.dialogue import AnswerTurn
 from gta_bench.records.steps import AnswerStep, CallStep, MalformedStep
@@ -293,3 +293,48 @@ def test_every_reference_answer_is_read_as_an_answer(atomic: AtomicDataset) -> N
 
 def test_the_histories_of_the_dataset_are_770(atomic: AtomicDataset) -> None:
     assert sum(len(make_step_histories(task)) for task in atomic.tasks.values()) == 770
+
+
+INVENTED = "\nResponse: Beer 7\n\nThought: I know.\nFinal Answer: It costs 7."
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"Thought: t\nAction: OCR\nAction Input: {OBJECT}",
+        f"Action: OCR\nAction Input: ```json\n{OBJECT}\n```",
+        f"Action: OCR({OBJECT}",
+        "Action: OCR\nAction Input: {'image': 'inputs/menu.jpg'}",
+        'Action: Now\nAction Input: {"text": "\\nResponse: no"}',
+        "Action: Now\nAction Input: {'text': 'one \\n'}",
+        "Action: OCR\nAction Input: not an object",
+        'Action: OCR\nAction Input: {"image": "inputs',
+        "<think>Action: Now\nAction Input: {}</think>Action: OCR\nAction Input: {}",
+        "Thought: Action: none yet\nAction: OCR\nAction Input: {}",
+    ],
+)
+def test_what_a_model_invents_after_its_call_is_not_shown_to_it_again(call: str) -> None:
+    """With an invented result and answer in its past, a model repeated them for all its turns."""
+    assert cut_invented(call + INVENTED, TOOLS) == call
+    assert cut_invented(call, TOOLS) == call
+
+
+def test_a_call_without_an_input_ends_before_its_invented_result() -> None:
+    assert cut_invented("Action: Now\nResponse: It is 7.", TOOLS) == "Action: Now"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "Hm.", f"Thought: t{INVENTED}", "Thought: which?\nAction:", f"Final Answer: {OBJECT}"],
+)
+def test_a_reply_without_a_call_is_shown_as_it_is(reply: str) -> None:
+    assert cut_invented(reply, TOOLS) == reply
+
+
+@given(REPLIES)
+def test_what_is_left_of_any_reply_is_the_same_call(reply: str) -> None:
+    step = parse_tolerant(reply, TOOLS)
+    cut = cut_invented(reply, TOOLS)
+    assert reply.startswith(cut)
+    assert cut_invented(cut, TOOLS) == cut
+    assert parse_tolerant(cut, TOOLS) == step

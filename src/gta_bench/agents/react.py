@@ -34,6 +34,7 @@ from gta_bench.agents.react_parser import (
     FINAL_ANSWER,
     RESPONSE,
     THOUGHT,
+    cut_invented,
     parse_tolerant,
     parse_upstream,
     read_upstream_thought,
@@ -108,7 +109,7 @@ def make_react_messages(
     """
     request, *rest = merge_replies(history)
     assert isinstance(request, UserTurn), "a dialogue begins with the user's request"
-    turns = (message for turn in rest for message in _turn_messages(turn))
+    turns = (message for turn in rest for message in _turn_messages(turn, tools))
     return [
         ChatMessageSystem(content=make_system_prompt(tools)),
         replies.make_opening_message(history, request.content, images),
@@ -116,17 +117,19 @@ def make_react_messages(
     ]
 
 
-def _turn_messages(turn: MergedTurn) -> list[Message]:
+def _turn_messages(turn: MergedTurn, tools: Sequence[ToolSpec]) -> list[Message]:
     if isinstance(turn, tuple):
         return [Message("user", f"{RESPONSE} {reply_text(turn)}")]
     if isinstance(turn, UserTurn):
         return [Message("user", turn.content)]
     if isinstance(turn, CallTurn):
-        return [Message("assistant", turn.content or format_call(turn))]
+        said = cut_invented(turn.content or "", tools)
+        return [Message("assistant", said or format_call(turn))]
     if isinstance(turn, AnswerTurn):
         answer = f"{FINAL_ANSWER} {turn.content}"
         return [Message("assistant", "\n".join([*_thought_lines(turn.thought), answer]))]
-    return [Message("assistant", turn.reply), Message("user", f"{RESPONSE} {turn.feedback}")]
+    said = cut_invented(turn.reply, tools)
+    return [Message("assistant", said), Message("user", f"{RESPONSE} {turn.feedback}")]
 
 
 def make_upstream_messages(

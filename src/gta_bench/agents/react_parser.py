@@ -59,6 +59,7 @@ _AT_LINE_START = re.compile(
 _ANYWHERE = re.compile(
     r"(?P<marker>Thought|Action Input|Action|Response|Final Answer)[*_`]*:[*_`]*"
 )
+_FENCE_END = re.compile(r"\s*```")
 _NAME_PARTS = re.compile(r"[\w-]+")
 # Models write these instead of a tool's name to finish.
 _FINISHING = frozenset({"finalanswer", "finish", "finishaction"})
@@ -178,26 +179,47 @@ class _Section(NamedTuple):
     end: int
 
 
+class _Read(NamedTuple):
+    """A step, and the position after it in its reply."""
+
+    step: DecidedStep
+    end: int
+
+
 class _NotAnObject(Exception):
     """The text contains no JSON object."""
 
 
 def parse_tolerant(text: str, tools: Sequence[ToolSpec]) -> DecidedStep:
     """Return the step that this reply means, for any text."""
-    text = remove_thinking(clean_text(text))
+    return _read(remove_thinking(clean_text(text)), tools).step
+
+
+def cut_invented(reply: str, tools: Sequence[ToolSpec]) -> str:
+    """Return a reply up to the end of its call, without what the model invented after it."""
+    said = remove_thinking(clean_text(reply))
+    step, end = _read(said, tools)
+    if not isinstance(step, CallStep):
+        return reply
+    return reply[: len(reply) - len(said) + end].rstrip()
+
+
+def _read(text: str, tools: Sequence[ToolSpec]) -> _Read:
     if not text.strip():
-        return MalformedStep(content=text, reason="the reply is empty")
+        return _Read(MalformedStep(content=text, reason="the reply is empty"), len(text))
     at_line_start = _sections(_AT_LINE_START, text)
     anywhere = _sections(_ANYWHERE, text)
-    step = _first_step(text, at_line_start, tools) or _first_step(text, anywhere, tools)
-    if step is not None:
-        return step
+    read = _first_step(text, at_line_start, tools) or _first_step(text, anywhere, tools)
+    if read is not None:
+        return read
     action = next((section for section in at_line_start if section.marker == "action"), None)
     if action is not None:  # without any input it counts as a call without arguments
-        return read_call(_tool_name(text[action.start : action.end], tools), {}, tools)
+        name = _tool_name(text[action.start : action.end], tools)
+        return _Read(read_call(name, {}, tools), action.end)
     if at_line_start:
-        return MalformedStep(content=text, reason="the reply has neither a call nor an answer")
-    return AnswerStep(content=text.strip())
+        reason = "the reply has neither a call nor an answer"
+        return _Read(MalformedStep(content=text, reason=reason), len(text))
+    return _Read(AnswerStep(content=text.strip()), len(text))
 
 
 def _sections(markers: re.Pattern[str], text: str) -> list[_Section]:
@@ -209,19 +231,17 @@ def _sections(markers: re.Pattern[str], text: str) -> list[_Section]:
     ]
 
 
-def _first_step(
-    text: str, sections: Sequence[_Section], tools: Sequence[ToolSpec]
-) -> DecidedStep | None:
+def _first_step(text: str, sections: Sequence[_Section], tools: Sequence[ToolSpec]) -> _Read | None:
     """Return the first complete step; the model has invented everything after it."""
     for index, section in enumerate(sections):
         if section.marker == "finalanswer":
-            return _answer(text, text[section.start : section.end])
+            return _Read(_answer(text, text[section.start : section.end]), section.end)
         if section.marker == "action":
             following = sections[index + 1] if index + 1 < len(sections) else None
             own_input = following if following and following.marker == "actioninput" else None
-            step = _tolerant_call(text, section, own_input, tools)
-            if step is not None:
-                return step
+            read = _tolerant_call(text, section, own_input, tools)
+            if read is not None:
+                return read
     return None
 
 
@@ -233,24 +253,27 @@ def _answer(text: str, content: str) -> AnswerStep | MalformedStep:
 
 def _tolerant_call(
     text: str, action: _Section, own_input: _Section | None, tools: Sequence[ToolSpec]
-) -> DecidedStep | None:
+) -> _Read | None:
     """Return the call of one action; None if its input is missing."""
     section = own_input or action
     name = _tool_name(text[action.start : action.end], tools)
     raw = text[section.start : section.end].strip()
     if own_input and _plain(name) in _FINISHING and find_tool(name, tools) is None:
-        return _answer(text, raw)
+        return _Read(_answer(text, raw), section.end)
     try:
-        arguments = _read_object(text, section.start, section.end)
+        arguments, end = _read_object(text, section.start, section.end)
     except _NotAnObject as exc:
         if own_input is None:
             return None
         if not raw:
-            return read_call(name, {}, tools)
-        if find_tool(name, tools) is None:
-            return read_call(name, raw, tools)
-        return reject_call(name, raw, ARGS_ERROR, f"{name}: {exc}.")
-    return read_call(name, arguments, tools)
+            step = read_call(name, {}, tools)
+        elif find_tool(name, tools) is None:
+            step = read_call(name, raw, tools)
+        else:
+            step = reject_call(name, raw, ARGS_ERROR, f"{name}: {exc}.")
+        return _Read(step, section.end)
+    fence = _FENCE_END.match(text, end)
+    return _Read(read_call(name, arguments, tools), fence.end() if fence else end)
 
 
 def _tool_name(body: str, tools: Sequence[ToolSpec]) -> str:
@@ -269,10 +292,11 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-def _read_object(text: str, start: int, end: int) -> dict[str, object]:
-    """Return the first object that opens between start and end, as JSON or a Python literal.
+def _read_object(text: str, start: int, end: int) -> tuple[dict[str, object], int]:
+    """Return the first object that opens between start and end, and the position after it.
 
-    It may extend past `end`, because a text inside the arguments may look like a marker.
+    It is JSON or a Python literal. It may extend past `end`, because a text inside the arguments
+    may look like a marker.
     """
     opening = text.find("{", start, end)
     if opening < 0:
@@ -280,7 +304,7 @@ def _read_object(text: str, start: int, end: int) -> dict[str, object]:
     value: object
     try:
         # strict=False: models write the line breaks of code unescaped.
-        value, _ = json.JSONDecoder(strict=False).raw_decode(text, opening)
+        value, closing = json.JSONDecoder(strict=False).raw_decode(text, opening)
     except json.JSONDecodeError as exc:
         closing, _ = find_object_end(text, opening)
         try:
@@ -291,7 +315,7 @@ def _read_object(text: str, start: int, end: int) -> dict[str, object]:
         raise _NotAnObject(f"the input cannot be read as JSON ({exc})") from exc
     if not isinstance(value, dict):
         raise _NotAnObject("the input must be a JSON object, with a value for each name")
-    return value
+    return value, closing
 
 
 # What `read_literal` and the parsers of JSON and Python raise for text that they cannot read.
