@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -28,8 +28,8 @@ from gta_bench.records.progress import RunProgress
 from gta_bench.redaction import current_redactor
 from gta_bench.reports.tables import Table
 
-# What was said inside of `say_once`.
-_SAID: ContextVar[set[str] | None] = ContextVar("said", default=None)
+# Whether to write a message: all but inside of `say_once` and `say_nothing`.
+_WANTED: ContextVar[Callable[[str], bool]] = ContextVar("wanted", default=lambda _: True)
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -67,22 +67,35 @@ def write_table(table: Table, words: tuple[int, ...]) -> None:
 
 def say(text: str) -> None:
     """Write a message to stderr."""
-    said = _SAID.get()
-    if said is not None:
-        if text in said:
-            return
+    if _WANTED.get()(text):
+        click.echo(_printable(text), err=True)
+
+
+def say_once() -> AbstractContextManager[None]:
+    """Write a message that is repeated inside the block only the first time."""
+    said: set[str] = set()
+
+    def is_new(text: str) -> bool:
+        new = text not in said
         said.add(text)
-    click.echo(_printable(text), err=True)
+        return new
+
+    return _say_only(is_new)
+
+
+def say_nothing() -> AbstractContextManager[None]:
+    """Write no messages inside the block."""
+    return _say_only(lambda _: False)
 
 
 @contextmanager
-def say_once() -> Iterator[None]:
-    """Write a message that is repeated inside the block only the first time."""
-    token = _SAID.set(set())
+def _say_only(wanted: Callable[[str], bool]) -> Iterator[None]:
+    outer = _WANTED.get()
+    token = _WANTED.set(lambda text: outer(text) and wanted(text))
     try:
         yield
     finally:
-        _SAID.reset(token)
+        _WANTED.reset(token)
 
 
 @contextmanager

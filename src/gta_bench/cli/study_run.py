@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from gta_bench.cli import run as run_group
-from gta_bench.cli.output import say, say_once, unit_bar
+from gta_bench.cli.output import say, say_nothing, say_once, unit_bar
 from gta_bench.cli.run_options import Options, PartwiseRun, open_run_backend
 from gta_bench.decisions.study_file import (
     SET_BY_STUDY,
@@ -442,7 +442,8 @@ def read_result(study: ReadStudy) -> StudyResult:
     if log is None:
         raise RunError(f"{out} has no study yet: begin with `gta study run {study.path}`.")
     refuse_changed(out, study, log)
-    planned = plan_cells(study)
+    with say_nothing():  # what is missing here was said before the runs
+        planned = plan_cells(study)
     runs = {}
     for cell in planned.runs:
         folder = cell_folder(study, cell)
