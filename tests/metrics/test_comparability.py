@@ -126,6 +126,12 @@ def test_what_must_be_told(changes: dict[str, object], caution: str | None) -> N
     assert "; ".join(find_cautions(judged(), other)) == (caution or "")
 
 
+def test_prompts_of_both_runs_are_not_named() -> None:
+    one = judged(manifest=manifest(prompts={"files": "a" * 64, "tools": "b" * 64}))
+    two = judged(manifest=manifest(prompts={"files": "a" * 64, "tools": "c" * 64}))
+    assert find_cautions(one, two) == ["prompts: tools bbbbbbbbbbbb and tools cccccccccccc"]
+
+
 def test_a_run_that_was_judged_with_two_prompts_is_compared_with_nothing() -> None:
     """A second judging under new prompts was broken off: equal mixtures are not equal leaves."""
     mixed = judged(judge_prompts={"j": ("p", "q")})

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from gta_bench.decisions.comparison import ROUNDING, natural_order
 from gta_bench.errors import RunError, UsageError, suggest_name
 from gta_bench.metrics import table
-from gta_bench.metrics.comparability import find_setting_cautions, list_judges
+from gta_bench.metrics.comparability import find_prompt_cautions, find_setting_cautions, list_judges
 from gta_bench.metrics.strict.workflow import succeeds
 from gta_bench.metrics.table import Metric
 from gta_bench.records.comparison import ALPHA, ComparedRun
@@ -20,7 +20,7 @@ from gta_bench.records.gate import (
     Steadiness,
     TaskOutcomes,
 )
-from gta_bench.records.run import RunMode, show_setting
+from gta_bench.records.run import RunMode
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.reports.estimates import Part, Parts, make_atomic_parts, make_judged_parts
 from gta_bench.statistics.gate import (
@@ -366,8 +366,7 @@ def _list_flaky(pairs: Mapping[str, TaskPair], base: RunOutcomes) -> Iterator[st
 
 def _find_cautions(base: RunOutcomes, new: RunOutcomes) -> Iterator[str]:
     yield from find_setting_cautions(base.spec, new.spec)
-    if base.prompts != new.prompts:
-        yield f"prompts: {show_setting(base.prompts)} and {show_setting(new.prompts)}"
+    yield from find_prompt_cautions(base.prompts, new.prompts)
 
 
 def format_baseline(run: RunOutcomes) -> str:

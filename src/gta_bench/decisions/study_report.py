@@ -1,5 +1,6 @@
 """The answers of a study, from its complete blocks: questions, components, error budget, facts."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -39,6 +40,7 @@ from gta_bench.statistics.contrasts import (
 from gta_bench.statistics.proportions import holm
 
 _Array = npt.NDArray[np.float64]
+_TWO_RECORDINGS = re.compile(r"tape: record \w+ and record \w+")
 
 
 class _Measured(NamedTuple):
@@ -130,15 +132,20 @@ def _count_outside(
 
 
 def _list_cautions(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return how the runs of a dataset differ beyond their systems; raise if too much."""
-    found = []
+    """Return how the runs of a dataset differ beyond their systems; raise if too much.
+
+    A tape grows while its runs are recorded, so that no two of them have seen the same one.
+    """
+    found: dict[str, list[str]] = {}
     for other in runs[1:]:
         if reasons := find_refusals(runs[0], other):
             raise RunError(
                 f"{runs[0].name} and {other.name} do not measure the same: {'; '.join(reasons)}."
             )
-        found += [f"{other.name}: {one}" for one in find_cautions(runs[0], other)]
-    return found
+        for one in find_cautions(runs[0], other):
+            if not _TWO_RECORDINGS.fullmatch(one):
+                found.setdefault(one, []).append(other.name)
+    return [f"{runs[0].name} against {', '.join(names)}: {one}" for one, names in found.items()]
 
 
 def _measure(

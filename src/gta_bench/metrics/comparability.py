@@ -1,6 +1,6 @@
 """Whether two runs can be compared, what a reader must know, and what a control changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gta_bench.metrics.counts import add_counts
@@ -50,9 +50,17 @@ def find_cautions(first: ComparedRun, second: ComparedRun) -> list[str]:
         if unknown:
             found.append(f"inputs or tools of {unknown} of the tasks: not recorded in both runs")
     found += find_setting_cautions(one.spec, two.spec)
-    if one.prompts != two.prompts:
-        found.append(f"prompts: {show_setting(one.prompts)} and {show_setting(two.prompts)}")
+    found += find_prompt_cautions(one.prompts, two.prompts)
     return found
+
+
+def find_prompt_cautions(one: Mapping[str, str], two: Mapping[str, str]) -> Iterator[str]:
+    """Yield the prompts that two runs do not share; those of both are left out."""
+    if one != two:
+        left, right = (
+            dict(mine.items() - other.items()) for mine, other in ((one, two), (two, one))
+        )
+        yield f"prompts: {show_setting(left)} and {show_setting(right)}"
 
 
 def find_setting_cautions(one: RunSpec, two: RunSpec) -> Iterator[str]:
