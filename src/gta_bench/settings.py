@@ -327,7 +327,7 @@ def read_settings(
     if file is None and Path(CONFIG_FILE).is_file():
         file = Path(CONFIG_FILE)
     written = {} if file is None else _read_toml(file)
-    known = {key for key, _ in _iter_leaves(written)}
+    known = {key for key, _ in iter_leaves(written)}
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     found: dict[str, JsonValue] = {}
     if folder := environment.get(DATA_VARIABLE):
@@ -346,7 +346,7 @@ def read_settings(
     _check_names(settings, label)
     protect(read_secrets(settings, environment))
     origins.update({**dict.fromkeys(known, "gta.toml"), **dict.fromkeys(given, "command line")})
-    values = _iter_leaves(settings.model_dump(mode="json"))
+    values = iter_leaves(settings.model_dump(mode="json"))
     listed = tuple(Setting(key, value, origins.get(key, "default")) for key, value in values)
     return LoadedSettings(settings, file, listed)
 
@@ -596,12 +596,10 @@ def _check_names(settings: Settings, label: str) -> None:
         )
 
 
-def _iter_leaves(
-    tree: Mapping[str, JsonValue], prefix: str = ""
-) -> Iterator[tuple[str, JsonValue]]:
+def iter_leaves(tree: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, JsonValue]]:
     """Yield every value that is not a table, with its dotted key."""
     for key, value in tree.items():
         if isinstance(value, dict):
-            yield from _iter_leaves(value, f"{prefix}{key}.")
+            yield from iter_leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value

@@ -356,14 +356,15 @@ def test_a_budget_ends_at_a_block_and_a_larger_one_is_an_amendment(server: ChatS
     edit("margin = 60", "margin = 50")
     for verb in ("run", "report"):
         line = refuse(verb)
-        assert "has changed since the study in runs/study began (`budget`, `questions`)" in line
+        assert "has changed since the study in runs/study began" in line
+        assert "(budget.calls (60, now 600), questions)" in line
         assert "--amend" in line and "runs/study/study.toml" in line
     assert study("run", "--amend").exit_code == 0
     found = report()
     assert [one["scored"] for one in found["versions"]] == [0, 24]
-    assert found["versions"][1]["changed"] == ["budget", "questions"]
+    assert found["versions"][1]["changed"] == ["budget.calls (60, now 600)", "questions"]
     said = study("report").stdout
-    assert "when 24 units had a score: budget, questions." in said
+    assert "when 24 units had a score: budget.calls (60, now 600), questions." in said
     assert len(read_manifest(Path("runs/study") / CELLS[0]).study) == 2
 
 

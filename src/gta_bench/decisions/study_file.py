@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,6 +30,7 @@ from gta_bench.records.study import (
 )
 from gta_bench.runs.directory import read_record, write_record
 from gta_bench.runs.store import StorePath, write_bytes_atomically
+from gta_bench.settings import iter_leaves
 from gta_bench.statistics.contrasts import Contrast
 
 LOG: Final = "study.json"
@@ -184,7 +185,7 @@ def refuse_changed(out: StorePath, study: ReadStudy, log: StudyLog) -> None:
     if log.versions[-1].digest == study.digest:
         return
     kept = copy_of_version(out, len(log.versions))
-    changed = ", ".join(f"`{key}`" for key in list_changed(kept, study)) or "comments or spaces"
+    changed = ", ".join(list_changed(kept, study)) or "comments or spaces"
     raise RunError(
         f"{study.path} has changed since the study in {out} began ({changed}). Restore it from "
         f"{kept}, choose another `out`, or accept the change with `gta study run "
@@ -212,7 +213,18 @@ def copy_of_version(out: StorePath, number: int) -> StorePath:
 
 
 def list_changed(kept: StorePath, study: ReadStudy) -> list[str]:
-    """Return the keys in which a file differs from the copy of an earlier one."""
-    before = tomllib.loads(kept.read_bytes().decode("utf-8-sig")) if kept.is_file() else {}
-    after = tomllib.loads(study.data.decode("utf-8-sig"))
-    return sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    """Return the keys in which a file differs from the copy of an earlier one, with both values."""
+    before, after = (
+        dict(iter_leaves(tomllib.loads(data.decode("utf-8-sig"))))
+        for data in (kept.read_bytes() if kept.is_file() else b"", study.data)
+    )
+    return [
+        key + _show_change(before.get(key), after.get(key))
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _show_change(before: Any, after: Any) -> str:
+    shown = [one for one in (before, after) if isinstance(one, bool | int | float | str)]
+    return f" ({shown[0]}, now {shown[1]})" if len(shown) == 2 else ""

@@ -346,7 +346,7 @@ def describe_amendments(result: StudyResult) -> list[str]:
     return [
         f"The file was changed on {one.when:%Y-%m-%d %H:%M} UTC, when "
         f"{format_count(one.scored, 'unit')} had a score: "
-        f"{', '.join(one.changed) or 'comments or spaces'}. Answers to questions that were "
-        "changed then are exploratory."
+        f"{', '.join(one.changed) or 'comments or spaces'}. Answers that this concerns are "
+        "exploratory: those to a changed question, or with other datasets, epochs or systems."
         for one in result.versions[1:]
     ]
