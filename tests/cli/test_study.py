@@ -17,7 +17,7 @@ from click.testing import Result
 
 from gta_bench.errors import GtaError
 from gta_bench.runs.directory import read_manifest, read_scores
-from tests.builders import atomic_task, write_atomic
+from tests.builders import atomic_task, call, parameter, reply, tool, write_atomic
 from tests.chat_server import ChatServer, chat_server
 from tests.cli.test_run import gta
 from tests.needs import needs
@@ -224,6 +224,88 @@ def test_fewer_epochs_than_were_run_leave_nothing_to_do(
     assert result.exit_code == 0, result.output
     assert "All 4 units are done" in result.stderr
     assert [one["scored"] for one in report()["versions"]] == [0, 8]
+
+
+@pytest.mark.slow
+@needs("bwrap")
+def test_the_run_of_a_harness_grows_by_blocks_like_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first task of a harness opened its run with all tasks: it had 5 of 60, others 4 of 4."""
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data", {str(number): atomic_task() for number in range(3)})
+    Path("study.toml").write_text(
+        SMALL.replace('mode = "step"', 'mode = "end-to-end"')
+        .replace('{ agent = "gold" }', """{ harness = "sh -c 'sleep 8; echo 7'" }""")
+        .replace("inst_acc", "ans_acc")
+        .replace("budget.hours = 1", f"budget.hours = {60 / 3600}\nblock = 1\nassume.seconds = 27"),
+        encoding="utf-8",
+    )
+    result = study("run")
+    assert "does not suffice for the next block" in result.stderr
+    runs = [Path("runs/ends/step/none") / agent for agent in ("gold", "silent")]
+    first, second = (read_manifest(run).spec.tasks for run in runs)
+    assert len(first) == 1 and first == second
+    assert [read_scores(run).n_units for run in runs] == [1, 1]
+
+
+def test_a_report_does_not_repeat_what_is_missing_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SERPER_API_KEY", raising=False)
+    search = tool("GoogleSearch")
+    task = atomic_task(tools=[search], dialogs=[atomic_task()["dialogs"][0]])
+    write_atomic(tmp_path / "data", {"0": task}, {"GoogleSearch": search})
+    ends = SMALL.replace('mode = "step"', 'mode = "end-to-end"').replace("inst_acc", "ans_acc")
+    Path("study.toml").write_text(ends, encoding="utf-8")
+    result = study("run")
+    assert result.stderr.count("Not available here: GoogleSearch") == 1, result.output
+    result = study("report")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+
+
+def test_a_setting_in_which_runs_differ_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every run had a line, with all prompts; a tape that grew from run to run was a difference."""
+    monkeypatch.chdir(tmp_path)
+    calculator = tool("Calculator", parameter("expression"))
+    dialogs = atomic_task()["dialogs"]
+    dialogs[1:3] = call("Calculator", {"expression": "3 + 4"}), reply("Calculator", "7")
+    task = atomic_task(tools=[calculator], dialogs=dialogs)
+    write_atomic(tmp_path / "data", {"0": task, "1": task}, {"Calculator": calculator})
+    # One silent agent runs before the call that changes the tape, the other one after it.
+    agents = (
+        'silent = { agent = "silent" }, gold = { agent = "gold", max-turns = 3 }, '
+        'again = { agent = "silent", max-turns = 3 }'
+    )
+    file = SMALL
+    for old, new in (
+        ('"exact-or-half" }', '"exact-or-half", tape = "tape", tape-mode = "record" }'),
+        ('mode = "step"', 'mode = "end-to-end"'),
+        ("inst_acc", "ans_acc"),
+        ('gold = { agent = "gold" }, silent = { agent = "silent" }', agents),
+    ):
+        assert old in file
+        file = file.replace(old, new)
+    Path("study.toml").write_text(file, encoding="utf-8")
+    result = study("run")
+    assert result.exit_code == 0, result.output
+    one, gold, two = (f"runs/ends/step/none/{name}" for name in ("silent", "gold", "again"))
+    assert len({str(read_manifest(Path(run)).spec.tape) for run in (one, gold, two)}) == 2
+    assert report()["remarks"] == [f"{one} against {gold}, {two}: max_turns: 10 and 3"]
+
+
+def test_an_interval_that_no_task_tells_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Systems that do the same in all tasks had a component of "0.0 to 0.0", two tasks "to inf"."""
+    monkeypatch.chdir(tmp_path)
+    write_atomic(tmp_path / "data", {str(number): atomic_task() for number in range(4)})
+    Path("study.toml").write_text(SMALL, encoding="utf-8")
+    assert study("run").exit_code == 0
+    assert re.search(r"task x agent and run +0\.0 +0 % +unknown", study("report").stdout)
 
 
 def test_what_is_not_finite_is_null_and_what_is_lacking_is_said(

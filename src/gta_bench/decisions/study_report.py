@@ -114,9 +114,8 @@ def report_study(
 def _list_lacking(components: Sequence[StudyComponents]) -> list[str]:
     """Say which variances have no parts, and why."""
     return [
-        f"{one.dataset}, {one.metric}: variance is not divided, as {one.n} of "
-        f"{format_count(one.n_tasks, 'task')} have a score by every system in every epoch; two are "
-        "needed."
+        f"{one.dataset}, {one.metric}: variance is not divided, which needs two tasks with a score "
+        f"by every system in every epoch ({one.n} of {format_count(one.n_tasks, 'task')})."
         for one in components
         if not one.parts
     ]

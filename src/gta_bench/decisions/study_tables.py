@@ -1,5 +1,6 @@
 """The plan and the answers of a study as tables and sentences, for the terminal and Markdown."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from gta_bench.decisions.study_report import describe_amendments
@@ -140,7 +141,9 @@ def _component_table(result: StudyResult) -> Table:
                     part.source + (" and run" if part.with_runs else ""),
                     f"{found.estimate:.1f}",
                     f"{100 * part.share:.0f} %",
-                    f"{found.low:.1f} to {found.high:.1f}",
+                    f"{found.low:.1f} to {found.high:.1f}"
+                    if math.isfinite(found.high)
+                    else "unknown",
                     f"{own.n}/{own.n_tasks}",
                 )
             )

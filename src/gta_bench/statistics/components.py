@@ -121,7 +121,8 @@ def _jackknife(without: _Array) -> float:
 
 def _interval(variance: float, error: float, tasks: int, level: float) -> Interval:
     """Return the wider interval of the variance and of its square root; neither is below 0."""
-    reach = quantile_of(tasks, level) * error
+    # Where no task makes a difference, their spread says nothing of other tasks.
+    reach = quantile_of(tasks, level) * error if error else math.inf
     known = max(0.0, variance)
     low, high = max(0.0, variance - reach), known + reach
     if variance > 0 and math.isfinite(reach):
