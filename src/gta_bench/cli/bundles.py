@@ -446,10 +446,11 @@ class _Repeating:
     def rerun(self, folder: Path) -> Repetition:
         """Run the system again on random tasks."""
         spec = self.manifest.spec
-        if spec.system.agent not in LOOPS or spec.tools != LOCAL or spec.tape is not None:
+        replayed = spec.tape is not None and spec.tape.mode != "record"
+        if spec.system.agent not in LOOPS or spec.tools != LOCAL or replayed:
             raise UsageError(
-                "--rerun can repeat only a model with a built-in agent and local tools. Run this "
-                "system by its own command, then use `gta compare`."
+                "--rerun can repeat only a model with a built-in agent, local tools, and no tape "
+                "to replay. Run this system by its own command, then use `gta compare`."
             )
         tasks = tuple(
             self._random("rerun").sample(spec.tasks, min(self.wanted.rerun, len(spec.tasks)))
