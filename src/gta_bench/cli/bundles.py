@@ -475,6 +475,16 @@ class _Repeating:
         threshold = self.settings.judge.root_threshold if spec.mode == "workflow" else 1.0
         return self._compare("re-run", outcomes, RERUN_EFFECT, threshold)
 
+    def _name_model(self, model: str) -> str:
+        """Return the name under which gta.toml has the model with its address, or its own name."""
+        names = [name for name, own in self.settings.models.items() if own.model == model]
+        if len(names) > 1:
+            raise UsageError(
+                f"{model!r} has several names under [models] in gta.toml: {', '.join(names)}. "
+                "Leave the one to run again."
+            )
+        return next(iter(names), model)
+
     def _compare(
         self,
         kind: Literal["re-judged", "re-run"],
