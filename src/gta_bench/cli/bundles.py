@@ -21,7 +21,7 @@ from inspect_ai.model import Model
 
 from gta_bench import api
 from gta_bench.agents.generation import NAMED
-from gta_bench.cli.output import say
+from gta_bench.cli.output import say, unit_bar
 from gta_bench.datasets.atomic import load_atomic
 from gta_bench.datasets.installed import dataset_root
 from gta_bench.datasets.model import Dataset
@@ -71,7 +71,7 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.workflow_scores import WorkflowScores
 from gta_bench.redaction import Redactor
-from gta_bench.running.judge_run import name_judge, open_judges, plan_judging
+from gta_bench.running.judge_run import judge_run, name_judge, open_judges, plan_judging
 from gta_bench.runs.artefacts import ARTEFACTS, ArtefactStore
 from gta_bench.runs.directory import (
     LOGS,
@@ -455,18 +455,20 @@ class _Repeating:
         tasks = tuple(
             self._random("rerun").sample(spec.tasks, min(self.wanted.rerun, len(spec.tasks)))
         )
-        again = api.run(
-            spec.dataset,
-            folder,
-            model=self.wanted.model or spec.system.model,
-            data=self.dataset.root,
-            tasks=",".join(tasks),
-            settings=self.settings,
-            judges=[self.wanted.judge_model or self._judge_name()]
-            if spec.mode == "workflow"
-            else [],
-            **_system_options(spec, named=self.wanted.model is None),
-        )
+        with unit_bar("run again") as listener:
+            again = api.run(
+                spec.dataset,
+                folder,
+                model=self.wanted.model or self._name_model(spec.system.model),
+                data=self.dataset.root,
+                tasks=",".join(tasks),
+                settings=self.settings,
+                judges=[self.wanted.judge_model or self._judge_name()]
+                if spec.mode == "workflow"
+                else [],
+                **_system_options(spec, named=self.wanted.model is None),
+                listener=listener,
+            )
         stated = score_again(self.run, self.manifest, _thresholds(self.settings)).run.scores
         before, after = self._task_scores(stated), self._task_scores(again)
         outcomes = {
@@ -521,7 +523,8 @@ class _Repeating:
                 f"The entry's judge is {self.entry.judge!r}, but these settings give {name!r}. "
                 "Name the same model with --judge, and use the same [judge] in gta.toml."
             )
-        api.ask_judges(folder, judging, opened)
+        for _ in judge_run(folder, judging, unit_bar, models=opened):
+            pass
 
     def _open_submitted(self) -> ArtefactStore:
         files = self.wanted.files
