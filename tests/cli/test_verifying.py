@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
 
 import gta_bench
 from gta_bench.cli.bundles import Wanted, make_bundle, verify_bundle
@@ -19,8 +19,9 @@ from gta_bench.records.units import WorkflowUnit
 from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.scoring import score_workflow_run
-from gta_bench.settings import Settings
+from gta_bench.settings import ModelSettings, Settings
 from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
+from tests.chat_server import chat_server
 from tests.cli.test_run import gta
 from tests.leaderboard.bundles import (
     JUDGE,
@@ -92,14 +93,19 @@ def bundle(
     return out
 
 
+@pytest.fixture(scope="module")
+def honest(folder: Path, data: Path) -> Path:
+    return bundle(folder, data, "honest")
+
+
 def rejudged(file: Path, data: Path, **changes: Any) -> Any:
     judge = scripted_judge(lambda shown, leaf: judged(leaf, 2))
     wanted = Wanted(rejudge=TASKS * LEAVES, data=str(data), judge_model=judge, **changes)
     return verify_bundle(file, wanted, SETTINGS, seed="drawn later")
 
 
-def test_an_honest_bundle_is_rejudged(folder: Path, data: Path) -> None:
-    entry, found = rejudged(bundle(folder, data, "honest"), data)
+def test_an_honest_bundle_is_rejudged(honest: Path, data: Path) -> None:
+    entry, found = rejudged(honest, data)
     (one,) = found.repetitions
     assert (one.test.n, one.test.tasks) == (TASKS * LEAVES, TASKS)
     assert 0.85 < one.test.agreement < 1
@@ -117,6 +123,7 @@ def test_a_bundle_with_ten_percent_better_verdicts_is_found(folder: Path, data: 
     assert (found.tier, entry.status) == ("self-reported", "self-reported")
 
 
+@pytest.mark.measure
 def test_scores_that_were_raised_below_the_threshold_are_found(folder: Path, data: Path) -> None:
     """Nothing passes that did not, so what passed agrees."""
     entry, found = rejudged(bundle(folder, data, "raised", lowest=6.9), data)
@@ -125,29 +132,33 @@ def test_scores_that_were_raised_below_the_threshold_are_found(folder: Path, dat
     assert found.disagrees and entry.status == "self-reported"
 
 
-def test_scores_that_do_not_come_back_support_nothing(folder: Path, data: Path) -> None:
+def test_scores_that_do_not_come_back_support_nothing(honest: Path, data: Path) -> None:
     """Leaves without a second score were left out: a file that shows nothing hid its verdicts."""
     judge = scripted_judge(lambda shown, leaf: judged(leaf, 2) if leaf.endswith("-0") else -1.0)
     wanted = Wanted(rejudge=TASKS * LEAVES, data=str(data), judge_model=judge)
-    _, found = verify_bundle(folder / "honest.zip", wanted, SETTINGS, seed="drawn later")
+    _, found = verify_bundle(honest, wanted, SETTINGS, seed="drawn later")
     assert found.repetitions[0].test.n == TASKS * LEAVES
     assert found.disagrees and found.tier == "self-reported"
 
 
-def test_the_seed_is_drawn_when_verifying(folder: Path, data: Path) -> None:
-    file = folder / "honest.zip"
+def test_the_seed_is_drawn_when_verifying(honest: Path, data: Path) -> None:
     judge = scripted_judge(lambda shown, leaf: judged(leaf, 2))
     wanted = Wanted(rejudge=2 * LEAVES, data=str(data), judge_model=judge)
-    first, second = (verify_bundle(file, wanted, SETTINGS)[1] for _ in range(2))
+    first, second = (verify_bundle(honest, wanted, SETTINGS)[1] for _ in range(2))
     assert first.seed != second.seed
     assert len(first.repetitions[0].drawn) == 2
     assert first.tier == "self-reported", "four leaves show nothing"
     assert not first.repetitions[0].test.supports
 
 
-def answering(text: str) -> Model:
-    def reply(*_: Any) -> ModelOutput:
-        output = ModelOutput.from_content("mockllm/model", text)
+def answering(text: str, *, first: tuple[str, dict[str, Any]] | None = None) -> Model:
+    """A model that says this, after a call if there is one to make `first`."""
+
+    def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        if first is None or messages[-1].role == "tool":
+            output = ModelOutput.from_content("mockllm/model", text)
+        else:
+            output = ModelOutput.for_tool_call("mockllm/model", *first)
         output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
         return output
 
@@ -157,7 +168,9 @@ def answering(text: str) -> Model:
 def test_tasks_are_run_again(folder: Path) -> None:
     data = write_atomic(folder / "atomic", {str(n): atomic_task() for n in range(ATOMIC)})
     run, out = folder / "atomic-run", folder / "atomic.zip"
-    gta_bench.run("atomic", run, model=answering("7"), data=data, settings=SETTINGS)
+    system: Any = {"model": answering("7"), "data": data, "settings": SETTINGS}
+    tape: Any = {"mode": "end-to-end", "tape": folder / "tape"}
+    gta_bench.run("atomic", run, **system, **tape, tape_mode="record")
     make_bundle([run], out, folder / "key.pem", EntryLabel(), None, SETTINGS)
     wanted = Wanted(rerun=ATOMIC, data=str(data), model=answering("7"))
     entry, found = verify_bundle(out, wanted, SETTINGS)
@@ -167,6 +180,50 @@ def test_tasks_are_run_again(folder: Path) -> None:
     entry, found = verify_bundle(out, worse, SETTINGS)
     assert found.disagrees
     assert entry.status == "self-reported"
+    gta_bench.run("atomic", folder / "taped-run", **system, **tape)
+    taped = folder / "taped.zip"
+    make_bundle([folder / "taped-run"], taped, folder / "key.pem", EntryLabel(), None, SETTINGS)
+    with pytest.raises(UsageError, match="no tape to replay"):
+        verify_bundle(taped, wanted, SETTINGS)
+
+
+def test_steps_are_run_again_as_well(folder: Path) -> None:
+    """A run step by step was not repeated, so its scores had the tier of the other run."""
+    data = write_atomic(folder / "steps", {str(n): atomic_task() for n in range(ATOMIC)})
+    gold = answering("It costs 7.", first=("OCR", {"image": "image/menu.jpg"}))
+    runs = {"end-to-end": answering("7"), "step": gold}
+    for mode, model in runs.items():
+        options: Any = {"mode": mode, "data": data, "settings": SETTINGS}
+        gta_bench.run("atomic", folder / f"of-{mode}", model=model, **options)
+    out = folder / "both.zip"
+    both = [folder / f"of-{mode}" for mode in runs]
+    make_bundle(both, out, folder / "key.pem", EntryLabel(), None, SETTINGS)
+    wanted = Wanted(rerun=ATOMIC, data=str(data), model=answering("7"))
+    entry, found = verify_bundle(out, wanted, SETTINGS)
+    assert [one.mode for one in found.repetitions] == ["end-to-end", "step"]
+    assert [one.test.disagrees for one in found.repetitions] == [False, True]
+    assert entry.status == "self-reported"
+
+
+def test_a_model_is_run_again_at_the_address_of_gta_toml(
+    folder: Path, loopback: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "none")
+    data = write_atomic(folder / "served", {str(n): atomic_task() for n in range(ATOMIC)})
+    run, out = folder / "served-run", folder / "served.zip"
+    with chat_server(lambda _: "7") as server:
+        own = ModelSettings.model_validate(
+            {"model": "openai-api/local/own", "base_url": server.url, "key_env": "MY_KEY"}
+        )
+        settings = SETTINGS.model_copy(update={"models": {"mine": own}})
+        gta_bench.run("atomic", run, model="mine", mode="end-to-end", data=data, settings=settings)
+        make_bundle([run], out, folder / "key.pem", EntryLabel(), None, settings)
+        wanted = Wanted(rerun=2, data=str(data))
+        _, found = verify_bundle(out, wanted, settings)
+        assert found.repetitions[0].test.agreement == 1
+        two = settings.model_copy(update={"models": dict.fromkeys("ab", own)})
+        with pytest.raises(UsageError, match=r"several names under .models. in gta.toml: a, b"):
+            verify_bundle(out, wanted, two)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +236,8 @@ def test_tasks_are_run_again(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_repeated_is_named(
-    folder: Path, data: Path, options: list[str], said: str
+    honest: Path, data: Path, options: list[str], said: str
 ) -> None:
-    result = gta("leaderboard", "verify", folder / "honest.zip", "--data", data, *options)
+    result = gta("leaderboard", "verify", honest, "--data", data, *options)
     assert isinstance(result.exception, UsageError)
     assert said in str(result.exception)

@@ -55,6 +55,7 @@ from gta_bench.leaderboard.verification import (
     check_contents,
     score_again,
 )
+from gta_bench.metrics.table import ANS_ACC_I, ARG_ACC, INST_ACC, SUMM_ACC, TOOL_ACC
 from gta_bench.metrics.workflow_scores import Thresholds
 from gta_bench.records.files import Deliverable
 from gta_bench.records.leaderboard import (
@@ -66,7 +67,7 @@ from gta_bench.records.leaderboard import (
     Verification,
 )
 from gta_bench.records.run import DatasetName, RunManifest, RunSpec
-from gta_bench.records.scores import RunScores, StrictEndToEndCounts
+from gta_bench.records.scores import RunScores, StrictEndToEndCounts, StrictStepCounts
 from gta_bench.records.units import WorkflowUnit
 from gta_bench.records.verdicts import Scored
 from gta_bench.records.workflow_scores import WorkflowScores
@@ -374,18 +375,20 @@ def verify_bundle(
                 f"{file} is rejected ({first.check}: {first.message}), so nothing was repeated. "
                 f"`gta leaderboard check {file}` lists all findings."
             )
-        runs = sorted((opened / "runs").iterdir())
-        # The run whose scores order the board.
-        run = next(run for run in runs if read_manifest(run).spec.mode != "step")
-        manifest = read_manifest(run)
-        dataset = _dataset_loader(wanted.data, settings)(manifest.spec.dataset)
+        manifests = {run: read_manifest(run) for run in sorted((opened / "runs").iterdir())}
+        # The run whose scores order the board comes first.
+        runs = sorted(manifests, key=lambda run: manifests[run].spec.mode == "step")
+        dataset = _dataset_loader(wanted.data, settings)(manifests[runs[0]].spec.dataset)
         drawn = seed or secrets.token_hex(16)
-        repeating = _Repeating(run, manifest, dataset, checked.entry, wanted, settings, drawn)
+        repeatings = [
+            _Repeating(run, manifests[run], dataset, checked.entry, wanted, settings, drawn)
+            for run in runs
+        ]
         repetitions = []
         if wanted.rejudge:
-            repetitions.append(repeating.rejudge(folder / "judged"))
+            repetitions.append(repeatings[0].rejudge(folder / "judged"))
         if wanted.rerun:
-            repetitions.append(repeating.rerun(folder / "rerun"))
+            repetitions += [one.rerun(folder / f"rerun-{one.run.name}") for one in repeatings]
     result = Verification(
         entry=checked.entry.id,
         run_digest=checked.entry.run_digest or "",
@@ -398,13 +401,17 @@ def verify_bundle(
 
 
 def _find_tier(repetitions: Sequence[Repetition]) -> Tier:
-    """Return the highest tier that is supported; the lowest if a repetition disagrees."""
+    """Return the highest tier that is supported; the lowest if a repetition disagrees.
+
+    What was run again supports a tier if all runs of the bundle do.
+    """
+    if any(one.test.disagrees for one in repetitions):
+        return "self-reported"
     found: Tier = "self-reported"
-    for one in repetitions:
-        if one.test.disagrees:
-            return "self-reported"
-        if one.test.supports:
-            found = TIERS[one.kind]
+    for kind, tier in TIERS.items():
+        own = [one.test.supports for one in repetitions if one.kind == kind]
+        if own and all(own):
+            found = tier
     return found
 
 
@@ -472,9 +479,11 @@ class _Repeating:
         stated = score_again(self.run, self.manifest, _thresholds(self.settings)).run.scores
         before, after = self._task_scores(stated), self._task_scores(again)
         outcomes = {
-            task: [(before[task], after.get(task, 0.0))] for task in tasks if task in before
+            task: [*zip(before[task], after.get(task, [0.0] * len(before[task])), strict=True)]
+            for task in tasks
+            if task in before
         }
-        threshold = self.settings.judge.root_threshold if spec.mode == "workflow" else 1.0
+        threshold = self.settings.judge.root_threshold if spec.mode == "workflow" else RIGHT
         return self._compare("re-run", outcomes, RERUN_EFFECT, threshold)
 
     def _name_model(self, model: str) -> str:
@@ -499,7 +508,7 @@ class _Repeating:
             raise UsageError(f"Nothing could be {kind}: no outcome came back.")
         number = int.from_bytes(self._random("test").randbytes(4))
         test = find_inflation(kept, effect=effect, seed=number, threshold=threshold)
-        return Repetition(kind=kind, drawn=tuple(outcomes), test=test)
+        return Repetition(kind=kind, mode=self.manifest.spec.mode, drawn=tuple(outcomes), test=test)
 
     def _judge_again(self, folder: Path, units: Sequence[WorkflowUnit]) -> None:
         """Copy the units to a run without verdicts, and let the entry's judge score it."""
@@ -550,20 +559,29 @@ class _Repeating:
                 values.setdefault((key.task, key.leaf), []).append(row.verdict.value)
         return {key: fmean(own) for key, own in values.items()}
 
-    def _task_scores(self, scores: RunScores | WorkflowScores) -> dict[str, float]:
-        """Return the root score of each Workflow task, or 1 for each correct Atomic task."""
+    def _task_scores(self, scores: RunScores | WorkflowScores) -> dict[str, list[float]]:
+        """Return the root score of each Workflow task, or what is right in each Atomic task.
+
+        End to end, that is the score of the answer; step by step, of the steps by each metric.
+        """
         if isinstance(scores, WorkflowScores):
             table = scores.table(self.entry.judge or "")
             rows = () if table is None else table.tasks
-            return {row.task: row.root for row in rows if row.root is not None}
-        return {
-            unit.task: float(unit.strict.answer_sum + unit.strict.image_sum >= RIGHT)
-            for unit in scores.units
-            if isinstance(unit.strict, StrictEndToEndCounts)
-        }
+            return {row.task: [row.root] for row in rows if row.root is not None}
+        return {unit.task: [*_find_right(unit.strict)] for unit in scores.units}
 
     def _random(self, purpose: str) -> Random:
         return Random(f"{self.seed}/{purpose}")
+
+
+def _find_right(counts: StrictStepCounts | StrictEndToEndCounts) -> Iterator[float]:
+    if isinstance(counts, StrictEndToEndCounts):
+        yield ANS_ACC_I.numerator(counts)
+        return
+    for metric in (INST_ACC, TOOL_ACC, ARG_ACC, SUMM_ACC):
+        right, total = metric.part(counts)
+        if total:
+            yield right / total
 
 
 def _count_leaves(units: Sequence[WorkflowUnit]) -> int:

@@ -219,8 +219,10 @@ def _write_verification(result: Verification) -> None:
     for one in result.repetitions:
         test = one.test
         click.echo(
-            f"{one.kind}: {format_count(test.n, 'outcome')} of {format_count(test.tasks, 'task')}, "
-            f"{100 * test.agreement:.1f} % agree; stated better {test.better}, worse {test.worse} "
+            f"{one.kind}{', step by step' if one.mode == 'step' else ''}: "
+            f"{format_count(test.n, 'outcome')} of {format_count(test.tasks, 'task')}, "
+            f"{100 * test.agreement:.1f} % agree{_show_kappa(test.kappa)}; "
+            f"stated better {test.better}, worse {test.worse} "
             f"(p {test.p_value:.4f}); power {test.power:.2f} against {100 * test.effect:.0f} %"
         )
         if not test.disagrees and not test.supports:
@@ -230,6 +232,10 @@ def _write_verification(result: Verification) -> None:
             )
     found = "states more than repeating gives" if result.disagrees else "agrees"
     say(f"{result.entry}: {found}; {result.tier} (seed {result.seed}).")
+
+
+def _show_kappa(kappa: float | None) -> str:
+    return "" if kappa is None else f", kappa {kappa:.2f}"
 
 
 def _write_findings(entries: Sequence[Entry], findings: Sequence[EntryFinding]) -> None:

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from gta_bench.records.base import Record
 from gta_bench.records.files import Deliverable, Digest
-from gta_bench.records.run import DatasetName
+from gta_bench.records.run import DatasetName, RunMode
 from gta_bench.records.visible import SystemName, VisibleText
 
 Board = Literal["atomic", "workflow", "workflow-30"]
@@ -214,9 +214,13 @@ ENOUGH_POWER = 0.8
 
 
 class Repetition(Record):
-    """The tasks that were sampled, and the test of their repetition against the stated outcomes."""
+    """The tasks that were sampled, and the test of their repetition against the stated outcomes.
+
+    `mode` is that of the run that was repeated; older records do not have it.
+    """
 
     kind: Literal["re-judged", "re-run"]
+    mode: RunMode | None = None
     drawn: tuple[str, ...]
     test: InflationTest
 
