@@ -138,6 +138,8 @@ def test_a_verified_entry_replaces_that_of_its_bundle_only() -> None:
     verified = bundle.model_copy(update={"status": "reproduced"})
     assert raise_tiers([bundle], [verified]) == (verified,)
     assert raise_tiers([], [bundle]) == (bundle,)
+    # A verification that repeated too little writes the entry as it was.
+    assert raise_tiers([bundle], [bundle]) == (bundle,)
 
 
 @pytest.mark.parametrize("tier", ["re-judged", "reproduced"])

@@ -74,8 +74,8 @@ def find_future(entry: Entry, now: datetime | None = None) -> str:
 def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries of bundles and of files; a verified entry replaces that of its bundle.
 
-    `gta leaderboard verify --out` writes such an entry: the bundle's own with a higher tier. Raises
-    UsageError if an entry states a higher tier without its bundle.
+    `gta leaderboard verify --out` writes such an entry: the bundle's own, with a higher tier unless
+    it repeated too little. Raises UsageError if an entry states a higher tier without its bundle.
     """
     verified = [one for one in stated if one.status in ("re-judged", "reproduced")]
     replaced = [one.model_copy(update={"status": "self-reported"}) for one in verified]
@@ -86,7 +86,7 @@ def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entr
                 "entry. Add the bundle that `gta leaderboard verify` repeated, or use the status "
                 "'self-reported'."
             )
-    return (*(one for one in bundled if one not in replaced), *stated)
+    return (*(one for one in bundled if one not in replaced and one not in stated), *stated)
 
 
 def check_unique_ids(entries: Sequence[Entry]) -> tuple[Entry, ...]:
