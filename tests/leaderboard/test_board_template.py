@@ -189,7 +189,7 @@ def test_an_honest_bundle_comes_from_a_pull_request_to_the_built_board(
     assert code == 0, comment
     assert "## Submission accepted" in comment
     assert (
-        r"My \<agent\> @<!-- -->all | GTA-Workflow, models | Root SR 89.39 (83.0 to 93.6)"
+        r"My \<agent\> @<!-- -->all | GTA-Workflow, models | Root SR 89.39 (82.9 to 93.6)"
         in comment
     )
     assert "Merging adds 1 row of the tier self-reported." in comment

@@ -11,6 +11,7 @@ from gta_bench.leaderboard.tables import (
     is_ranked,
 )
 from gta_bench.records.leaderboard import Entry, Score
+from gta_bench.statistics.pooled import Ratio, compute_interval
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,17 @@ def test_counts_and_means_have_intervals_and_sums_of_judged_points_have_none() -
     assert mean is not None
     assert (mean.n, round(mean.estimate, 4)) == (172, 0.4659)
     assert find_interval(atomic, "p_f1") is None
+
+
+def test_the_results_by_task_give_the_interval_of_the_runs_page() -> None:
+    """The board had 3.5 to 10.9 where the page of the same run has 3.6 to 10.6."""
+    values = [0.5 * (n < 43) for n in range(172)]
+    total = read_published_entries()[0].model_copy(
+        update={"scores": {"ans_acc": Score(value=12.5)}}
+    )
+    known = total.model_copy(update={"by_task": {str(n): one for n, one in enumerate(values)}})
+    assert find_interval(known, "ans_acc") == compute_interval(Ratio(values, [1.0] * 172))
+    assert find_interval(known, "ans_acc") != find_interval(total, "ans_acc")
 
 
 @pytest.mark.parametrize("scores", [{}, {"root_sr": Score(value=101)}])

@@ -16,7 +16,7 @@ from gta_bench.metrics import table as metric_table
 from gta_bench.records.leaderboard import Board, Entry, EntryFinding, MetricName, Score
 from gta_bench.records.run import RunMode
 from gta_bench.records.statistics import Difference, Interval, Standing
-from gta_bench.statistics.pooled import Ratio, compute_difference
+from gta_bench.statistics.pooled import Ratio, compute_difference, compute_interval
 from gta_bench.statistics.proportions import (
     holm,
     newcombe,
@@ -176,8 +176,10 @@ def _find_release(entry: Entry, published: Sequence[str]) -> str:
 
 
 def find_interval(entry: Entry, metric: MetricName) -> Interval | None:
-    """Return Wilson's interval of a proportion or of a mean of values from 0 to 1."""
+    """Return the interval of a mean over tasks: that of a run's page, or Wilson's of a total."""
     score = entry.scores[metric]
+    if entry.by_task and metric == BOARDS[entry.board].headline and 0 <= score.value <= 100:
+        return compute_interval(Ratio.of_mean([*entry.by_task.values()]))
     n = score.n or find_released_size(entry, metric)
     if n is None or not 0 <= score.value <= 100:
         return None
@@ -252,9 +254,8 @@ def _compare_tasks(first: Entry, second: Entry) -> Difference | None:
     one, two = first.by_task, second.by_task
     if not one or not two or one.keys() != two.keys():
         return None
-    ones = [1.0] * len(one)
     return compute_difference(
-        Ratio([one[task] for task in one], ones), Ratio([two[task] for task in one], ones)
+        Ratio.of_mean([*one.values()]), Ratio.of_mean([two[task] for task in one])
     )
 
 

@@ -97,7 +97,7 @@ def decide_margin(
         return MarginTest(None, 1.0)
     side: MarginSide = "first" if estimate > margin else "second" if estimate < -margin else "same"
     if not margin:
-        both = (Ratio(one, [1.0] * len(one)) for one in (first, second))
+        both = (Ratio.of_mean(one) for one in (first, second))
         return MarginTest(side, compute_difference(*both).p_value)
 
     def shows(alpha: float) -> bool:
@@ -115,7 +115,7 @@ def find_detectable(
     first: Sequence[float], second: Sequence[float], *, factor: float = 1.0, tests: int = 1
 ) -> float:
     """Return the smallest contrast that the test of these tasks detects with 80 % power."""
-    both = (Ratio(one, [1.0] * len(one)) for one in (first, second))
+    both = (Ratio.of_mean(one) for one in (first, second))
     return factor * compute_difference(*both, level=1 - 0.05 / tests).detectable
 
 
@@ -165,5 +165,5 @@ def split_error(scores: _Array, weights: _Array) -> ErrorParts:
 
 
 def _compare(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
-    both = (Ratio(one, [1.0] * len(one)) for one in (first, second))
+    both = (Ratio.of_mean(one) for one in (first, second))
     return compute_difference(*both, level=level).interval

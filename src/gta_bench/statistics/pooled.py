@@ -49,6 +49,11 @@ class Ratio(NamedTuple):
     numerators: Numbers
     denominators: Numbers
 
+    @classmethod
+    def of_mean(cls, values: Sequence[float]) -> "Ratio":
+        """Return the mean of a value of each task."""
+        return cls(values, [1.0] * len(values))
+
     @property
     def value(self) -> float:
         """The sum of the numerators divided by the sum of the denominators."""
@@ -282,13 +287,13 @@ def pass_at_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval
     Unbiased for any number of runs of at least `k` (Chen et al. 2021).
     """
     values = [1 - _all_succeed(n - c, n, k) for c, n in zip(successes, runs, strict=True)]
-    return compute_interval(Ratio(values, [1.0] * len(values)))
+    return compute_interval(Ratio.of_mean(values))
 
 
 def pass_hat_k(successes: Sequence[int], runs: Sequence[int], k: int) -> Interval:
     """Return pass^k, the probability that all of `k` runs of a task succeed (tau-bench)."""
     values = [_all_succeed(c, n, k) for c, n in zip(successes, runs, strict=True)]
-    return compute_interval(Ratio(values, [1.0] * len(values)))
+    return compute_interval(Ratio.of_mean(values))
 
 
 def run_variance(scores: Sequence[Sequence[float]]) -> RunVariance:
