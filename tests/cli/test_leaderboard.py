@@ -91,6 +91,12 @@ def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     assert isinstance(result.exception, UsageError) and "'self-reported'" in str(result.exception)
     mine = mine.model_copy(update={"status": "self-reported"})
     file.write_text(mine.model_dump_json(), encoding="utf-8")
+    # An entry alone is not taken for a bundle whose scores follow from its logs.
+    said = gta("leaderboard", "check", file).stderr.splitlines()
+    assert (
+        said[-1]
+        == "1 row without a bundle here: whether the scores follow from logs was not checked."
+    )
     result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
     assert result.exit_code == 0
     assert result.stderr.startswith("Wrote 66 rows. Open ")

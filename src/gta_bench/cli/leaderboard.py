@@ -133,6 +133,12 @@ def check(
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
     elif entries or not refused:
         _write_findings(entries, findings)
+        known = {one.id for one in submitted}
+        if alone := [one for one in stated if files and one.id not in known]:
+            say(
+                f"{format_count(len(alone), 'row')} without a bundle here: whether the scores "
+                "follow from logs was not checked."
+            )
     raise click.exceptions.Exit(1 if findings or refused else 0)
 
 

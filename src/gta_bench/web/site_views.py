@@ -38,7 +38,10 @@ SIMILAR: Final = "other similarity"
 AROUND: Final = 2
 TIERS: Final[Mapping[Tier, str]] = {
     "published": "A number from the authors; it was not run again here.",
-    "self-reported": "A submitted bundle whose scores follow from its logs.",
+    "self-reported": (
+        "Stated by its authors. Of a submitted bundle, the scores follow from its logs; of an "
+        "entry alone, only its numbers were checked."
+    ),
     "re-judged": "A random sample of its leaves was judged again with the same result.",
     "reproduced": "A random sample of its tasks was run again with the same result.",
 }
