@@ -21,7 +21,8 @@ tool Calculator '{"expression": "6 * 7"}'
 ```"""
 FIRST = """{{task}}
 
-Tools, used as `tool NAME JSON`:
+These tools are commands, too:
+
 {{tools}}
 
 Write files only into outputs/. When you know the answer, reply with this command:
@@ -32,9 +33,14 @@ echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo 'your answer'
 WRONG = "Your reply had {{actions|length}} commands in ```bash blocks. Write exactly one."
 
 
-def call_tool(name: str, arguments: str) -> str:
-    """Call a tool of the task and return the text of its reply."""
-    params = {"name": name, "arguments": json.loads(arguments)}
+def call_tool(name: str, *rest: str) -> str:
+    """Call a tool of the task and return the text of its reply, or what is wrong in one line."""
+    try:
+        (text,) = rest
+        arguments = json.loads(text)
+    except ValueError:
+        return f'Error: write the arguments as one JSON object: tool {name} \'{{"name": "value"}}\''
+    params = {"name": name, "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {
         "Authorization": f"Bearer {os.environ['GTA_MCP_TOKEN']}",
@@ -50,15 +56,16 @@ def call_tool(name: str, arguments: str) -> str:
 
 
 def describe(tool: dict[str, object]) -> str:
-    """Return the tool in one line: name, parameters, purpose."""
+    """Return the tool in one line: its purpose, and a command with what it needs."""
     schema = tool["input_schema"]
     assert isinstance(schema, dict)
-    names = ", ".join(schema.get("properties", {}))
-    return f"- {tool['name']} ({names}): {str(tool['description']).splitlines()[0]}"
+    arguments = json.dumps({name: "..." for name in schema.get("required", ())})
+    return f"- {str(tool['description']).splitlines()[0]} `tool {tool['name']} '{arguments}'`"
 
 
 def work(file: str) -> None:
     """Let the agent work on the task, and write its answer."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it looks for prices on the web first
     from minisweagent.agents.default import DefaultAgent
     from minisweagent.environments.local import LocalEnvironment
     from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
@@ -81,7 +88,7 @@ def work(file: str) -> None:
         LocalEnvironment(env={"PATH": path}, timeout=120),
         system_template=SYSTEM,
         instance_template=FIRST,
-        step_limit=10,
+        step_limit=6,
     )
     ended = agent.run(task["prompt"], tools="\n".join(map(describe, task["tools"])))
     Path("final.txt").write_text(ended["submission"], encoding="utf-8")
@@ -89,6 +96,6 @@ def work(file: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "call":
-        print(call_tool(*sys.argv[2:4]))
+        print(call_tool(*sys.argv[2:]))
     else:
         work(sys.argv[1])
