@@ -1,3 +1,4 @@
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,9 +16,21 @@ pytest_plugins = ("tests.needs",)
 REPOSITORY = Path(__file__).parent.parent
 DATA = Path(os.environ.get("GTA_DATA", REPOSITORY.parent / "shared" / "data"))
 
+# Slow modules outside of tests/slow whose tests take longest.
+LONG_MODULES = {
+    "test_cheats.py",
+    "test_first_hour.py",
+    "test_gaming.py",
+    "test_harbor.py",
+    "test_runs.py",
+}
 # A busy machine is no defect, and a failure must come again: no deadlines, the same examples.
 settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "steady",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
 
@@ -41,8 +54,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         left -= len(part)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run of slow tests does not import modules that have none: each process would import all."""
+    if not config.option.markexpr.startswith("slow") or not collection_path.name.startswith(
+        "test_"
+    ):
+        return None
+    return None if "mark.slow" in collection_path.read_text(encoding="utf-8") else True
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays; nobody looks for garbage in it while tests run."""
+    gc.freeze()
+
+
 def _takes_minutes(item: pytest.Item) -> bool:
-    return item.path.parent.name == "slow" or item.path.name == "test_first_hour.py"
+    return item.path.parent.name == "slow" or item.path.name in LONG_MODULES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

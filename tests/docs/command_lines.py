@@ -94,6 +94,8 @@ def _make_what_must_exist(value: str, kind: object) -> None:
         kind = click.Path(exists="://" not in value)
     if not isinstance(kind, click.Path) or not kind.exists:
         return
+    if kind.file_okay and path.is_file():  # an earlier command of the block named it
+        return
     if kind.dir_okay:
         path.mkdir(parents=True, exist_ok=True)
     else:

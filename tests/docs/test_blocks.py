@@ -43,7 +43,7 @@ LANGUAGES = {"console", "json", "python", "sh", "sql", "text", "toml", "yaml"}
 INLINE = re.compile(r"(?<!`)`(gta [^`]+)`(?!`)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 # Options of others that sentences name: Inspect, pip, docker, aws, Slurm, bubblewrap, verifiers,
-# upstream's own.
+# llama.cpp, upstream's own.
 OTHERS = {
     *(
         "--model-role",
@@ -55,6 +55,7 @@ OTHERS = {
         "--constraint",
     ),
     *("--seccomp", "--perms", "--dir", "--env"),
+    *("--jinja", "--chat-template-file"),
     *("--api-key", "--token", "--password"),
     *("--max-num-workers", "--debug", "--reuse", "--work-dir", "--slurm", "--dump-eval-details"),
 }

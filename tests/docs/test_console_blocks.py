@@ -16,6 +16,7 @@ import pytest
 from tests.builders import write_json
 from tests.docs.blocks import ALL, PAGES, Block
 from tests.file_server import serving
+from tests.slow.test_failing_starts import WITHOUT
 
 RELEASES = "/open-compass/GTA/releases/download"
 ARCHIVES = {
@@ -32,11 +33,8 @@ WITH_BLOCKS = [
     if any((one.page, one.language) == (page, "console") for one in ALL)
     and page.name not in FIRST_HOUR | STEP_BY_STEP
 ]
-# These take a jail, several processes or several judgings.
-LONG = {
-    "rejudging.md": (pytest.mark.slow,),
-    "cluster.md": (pytest.mark.slow,),
-}
+# These take many processes, and minutes; they are run by hand.
+LONG = {"cluster.md", "rejudging.md", "tape.md", "writing-a-tool.md"}
 Said = tuple[int, str]
 
 
@@ -78,12 +76,16 @@ def _packed(source: Path, file: Path, inside: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Said]:
-    """`gta demo`, which several pages begin with: run once, and copied for each of them."""
+    """`gta demo`, which several pages begin with: run once, and copied for each of them.
+
+    Without the local model, which the pages do not need and which may or may not be here.
+    """
+    program = WITHOUT.format("xllamacpp")
 
     @cache
     def once() -> tuple[Path, Said]:
         folder = tmp_path_factory.mktemp("demo")
-        return folder / "gta-demo", _ran([sys.executable, "-m", "gta_bench", "demo"], folder)
+        return folder / "gta-demo", _ran([sys.executable, "-c", program, "demo"], folder)
 
     def copied(folder: Path) -> Said:
         made, said = once()
@@ -95,7 +97,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Said]:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=LONG.get(page.name, ())) for page in WITH_BLOCKS],
+    [
+        pytest.param(page, marks=pytest.mark.measure if page.name in LONG else ())
+        for page in WITH_BLOCKS
+    ],
     ids=lambda page: page.name,
 )
 def test_console_blocks_run_as_written(

@@ -21,8 +21,6 @@ FRAMEWORKS = ("langchain-openai==1.7.3", "langgraph==1.2.20")
 # What they need is installed, in newer versions than they allow, or not looked into.
 ALONE = ("openai-agents==0.24.0", "mini-swe-agent==2.4.6")
 
-pytestmark = [pytest.mark.slow, needs("npm")]
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -59,11 +57,14 @@ def pyright(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "node_modules" / ".bin" / "pyright")
 
 
+@pytest.mark.measure  # 2 minutes of computing; CI has pyright
 def test_mypy_finds_nothing(folder: Path, python: str) -> None:
     mypy = (sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=.mypy")
     assert "Success: no issues" in run(*mypy, "--python-executable", python, ".", cwd=folder)
 
 
+@pytest.mark.slow
+@needs("npm")
 def test_pyright_finds_nothing(folder: Path, python: str, pyright: str) -> None:
     found = run(pyright, "--level", "error", "--pythonpath", python, cwd=folder)
     assert "0 errors" in found

@@ -11,6 +11,8 @@ import pytest
 SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "run_notebooks.py"))
 NOTEBOOKS: list[Path] = SCRIPT["NOTEBOOKS"]
 
+# A real model answers there.
+BY_HAND = {"first_model": pytest.mark.measure}
 # Paths of a machine, and times, which differ on every run.
 NOISE = re.compile(r"(?<![\w<./])/(?:home|root|tmp|usr|work|var|Users|opt)/|[A-Z]:\\\\|\d\.\d+ s\b")
 
@@ -48,7 +50,10 @@ def test_a_stored_notebook_was_executed_and_names_no_machine(file: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, id=file.stem, marks=BY_HAND.get(file.stem, ())) for file in NOTEBOOKS],
+)
 def test_a_notebook_runs_in_a_kernel_and_shows_what_is_stored(
     file: Path, tmp_path: Path, loopback: None
 ) -> None:

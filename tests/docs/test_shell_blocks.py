@@ -23,7 +23,7 @@ from tests.docs.command_lines import gta_commands
 from tests.docs.test_console_blocks import FIRST_HOUR, write_files
 from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.measure
 
 NOT_DONE = {
     "--cluster": "Ray: tests/slow/test_shards.py",

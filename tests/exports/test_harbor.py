@@ -323,12 +323,11 @@ def test_the_verifier_gives_an_answer_what_gta_score_gives(tmp_path: Path) -> No
     solved = workspace(tmp_path / "solved", None)
     solve = ["sh", str(folder / "solution" / "solve.sh")]
     subprocess.run(solve, env={**os.environ, "GTA_WORKSPACE": str(solved)}, check=True)
-    empty = workspace(tmp_path / "empty", None)
     wrong = workspace(tmp_path / "wrong", "It costs 8.")
     cheat = workspace(tmp_path / "cheat", None)
     (cheat / "final.txt").symlink_to(folder / "tests" / "data" / "dataset.json")
-    rewards = [verified(folder, place) for place in (solved, empty, wrong, cheat)]
-    assert rewards == [{"reward": 1.0}, {"reward": 0.0}, {"reward": 0.0}, {"reward": 0.0}]
+    rewards = [verified(folder, place) for place in (solved, wrong, cheat)]
+    assert rewards == [{"reward": 1.0}, {"reward": 0.0}, {"reward": 0.0}]
     delivered = tmp_path / "delivered" / "0"
     delivered.mkdir(parents=True)
     (delivered / "final.txt").write_bytes((solved / "final.txt").read_bytes())
@@ -337,7 +336,7 @@ def test_the_verifier_gives_an_answer_what_gta_score_gives(tmp_path: Path) -> No
     assert scored(str(tmp_path / "run"))["metrics"]["ans_acc"] == 100.0
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 def test_the_verifier_gives_a_delivery_the_judges_root(loopback: None, tmp_path: Path) -> None:
     def judge(request: dict[str, Any]) -> str:
         """Gives 8 to a leaf whose animal stands in the evidence, else 1."""
@@ -376,7 +375,7 @@ def test_the_verifier_of_an_own_task_gives_every_leaf_by_its_checks(tmp_path: Pa
     dataset = load_workflow(task.parent)
     (folder,) = export_harbor(dataset, [task.name], tmp_path / "out").folders
     rewards = {}
-    for name in ("gold/plain", "gold/wide", "wrong/one-sum-off", "wrong/swapped"):
+    for name in ("gold/wide", "wrong/swapped"):
         place = workspace(tmp_path / name.replace("/", "-"), None)
         shutil.copytree(task / name, place / "outputs", dirs_exist_ok=True)
         (place / "outputs" / "final.txt").rename(place / "final.txt")
@@ -388,17 +387,16 @@ def test_the_verifier_of_an_own_task_gives_every_leaf_by_its_checks(tmp_path: Pa
     rewards["empty"] = verified(folder, workspace(tmp_path / "empty", None))
     leaves = {leaf.id for leaf in dataset.tasks[task.name].leaves()}
     full = {"reward": 1.0, **{f"leaf/{name}": 1.0 for name in leaves}}
-    assert rewards["gold/plain"] == rewards["gold/wide"] == full
+    assert rewards["gold/wide"] == full
     assert rewards["empty"] == dict.fromkeys(full, 0.0)
-    for name, broken in (("one-sum-off", {"sums"}), ("swapped", {"order", "advice"})):
-        found = rewards[f"wrong/{name}"]
-        assert isinstance(found, dict), found
-        assert {leaf for leaf in leaves if found[f"leaf/{leaf}"] == 0} == broken
-        details = (tmp_path / f"wrong-{name}-logs" / "reward-details.json").read_text("utf-8")
-        about = json.loads(details)["reward"]
-        mean = sum(one["weight"] * one["value"] for one in about["criteria"])
-        assert found["reward"] == pytest.approx(mean) and 0 < mean < 1
-        assert all(one["reasoning"] for one in about["criteria"])
+    found = rewards["wrong/swapped"]
+    assert isinstance(found, dict), found
+    assert {leaf for leaf in leaves if found[f"leaf/{leaf}"] == 0} == {"order", "advice"}
+    details = (tmp_path / "wrong-swapped-logs" / "reward-details.json").read_text("utf-8")
+    about = json.loads(details)["reward"]
+    mean = sum(one["weight"] * one["value"] for one in about["criteria"])
+    assert found["reward"] == pytest.approx(mean) and 0 < mean < 1
+    assert all(one["reasoning"] for one in about["criteria"])
 
 
 @pytest.mark.slow

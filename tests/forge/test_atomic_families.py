@@ -266,7 +266,7 @@ def test_a_chart_shows_every_cell_of_the_table(case: Case) -> None:
 
 
 @pytest.mark.slow
-def test_real_tools_solve_two_tasks_of_each_family_and_the_reference_scores_100(
+def test_real_tools_solve_a_task_of_each_family_and_the_reference_scores_100(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -276,13 +276,13 @@ def test_real_tools_solve_two_tasks_of_each_family_and_the_reference_scores_100(
         "--seed",
         "7",
         "--count",
-        str(2 * len(ALL)),
+        str(len(ALL)),
         "--out",
         str(data),
     ]
     forged = CliRunner().invoke(app, wanted)
     assert forged.exit_code == 0, forged.output
-    assert len(load_atomic(data).tasks) == 2 * len(ALL)
+    assert len(load_atomic(data).tasks) == len(ALL)
     strict = {}
     for mode in ("step", "end-to-end"):
         options = ["--agent", "gold", "--similarity", "exact-or-half", "--mode", mode]

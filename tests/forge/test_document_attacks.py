@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from gta_bench.confine.jail import Jail
 from gta_bench.forge.catalog import FAMILIES
-from gta_bench.forge.draft import LEVELS, TaskDraft, TaskLevel, Work
+from gta_bench.forge.draft import TaskDraft, TaskLevel, Work
 from gta_bench.forge.writing import Order, make_task
 from tests.content.conftest import jail
 from tests.forge.scored_works import list_passed
@@ -42,11 +42,8 @@ def draw_blank() -> io.BytesIO:
     return io.BytesIO(save_png(Image.new("RGB", (1, 1), "white")))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_report_with_everything_below_its_last_heading(
-    level: TaskLevel, tmp_path: Path, jail: Jail
-) -> None:
-    draft = forge("report", level)
+def test_a_report_with_everything_below_its_last_heading(tmp_path: Path, jail: Jail) -> None:
+    draft = forge("report", 3)
     gold = docx.Document(io.BytesIO(draft.gold["plain"].files["report.docx"]))
     lines = [one.text for one in gold.paragraphs]
     made = docx.Document()
@@ -92,11 +89,8 @@ def test_a_report_with_a_currency(form: str, style: str | None, tmp_path: Path, 
     assert len(passed) == 8
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_page_without_links_and_with_a_hidden_picture(
-    level: TaskLevel, tmp_path: Path, jail: Jail
-) -> None:
-    draft = forge("page", level)
+def test_a_page_without_links_and_with_a_hidden_picture(tmp_path: Path, jail: Jail) -> None:
+    draft = forge("page", 3)
     page = draft.gold["in-one-file"].files["index.html"].decode()
     page = page.replace("<img", "<img style='display:none'").replace("<nav>", "<nav hidden>")
     work = Work({"index.html": page.encode()})
@@ -122,11 +116,8 @@ def test_a_page_with_arrows_in_its_heads_and_a_picture_without_quotes(
     assert len(list_passed(draft, work, tmp_path, jail, without=["opens"])) == 7
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_deck_with_its_points_in_the_notes_of_the_cover(
-    level: TaskLevel, tmp_path: Path, jail: Jail
-) -> None:
-    draft = forge("deck", level)
+def test_a_deck_with_its_points_in_the_notes_of_the_cover(tmp_path: Path, jail: Jail) -> None:
+    draft = forge("deck", 3)
     gold = pptx.Presentation(io.BytesIO(draft.gold["native-chart"].files["deck.pptx"]))
     made = pptx.Presentation()
     notes = [one.notes_slide.notes_text_frame.text for one in list(gold.slides)[1:]]
@@ -148,9 +139,8 @@ def test_a_deck_with_its_points_in_the_notes_of_the_cover(
     assert passed == {"slides", "titles"}
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_boxes_everywhere_and_a_red_picture(level: TaskLevel, tmp_path: Path, jail: Jail) -> None:
-    draft = forge("annotate", level)
+def test_boxes_everywhere_and_a_red_picture(tmp_path: Path, jail: Jail) -> None:
+    draft = forge("annotate", 3)
     with Image.open(io.BytesIO(draft.inputs["scene.png"])) as scene:
         size = scene.size
     red = save_png(Image.new("RGB", size, (255, 0, 0)))

@@ -27,7 +27,7 @@ from gta_bench.forge.drawing import BLUES, SHAPES, encode_png
 from gta_bench.forge.families import annotate, chart, clip, cut
 from gta_bench.forge.inside import boxes
 from gta_bench.forge.scenery import SKIES, draw_clouds, draw_place
-from gta_bench.forge.writing import Order, list_files, make_task, write_draft
+from gta_bench.forge.writing import Order, make_task, write_draft
 from gta_bench.records.checks import AnswerContains, MediaShows
 from gta_bench.records.verdicts import Scored
 from tests.needs import needs
@@ -59,21 +59,6 @@ def check_structure(draft: TaskDraft) -> None:
     assert all(set(one.files) == set(draft.deliverables) for one in works)
     assert all(one in draft.request for one in (*draft.inputs, *draft.deliverables))
     assert {one.origin for one in draft.wrong.values()} <= set(draft.gold)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_task_has_two_golds_and_wrong_works_that_break_every_leaf(
-    name: str, level: TaskLevel
-) -> None:
-    check_structure(draw(name, level))
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_the_same_seed_gives_the_same_bytes_and_another_number_other_ones(name: str) -> None:
-    first, again, other = (list(list_files(draw(name, 3, one), "a")) for one in (1, 1, 2))
-    assert first == again
-    assert first != other
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -161,7 +146,7 @@ def test_chart_works_fail_exactly_the_leaves_that_they_break(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LEVELS[:1])
 def test_annotate_works_fail_exactly_the_leaves_that_they_break(
     level: TaskLevel, jail: Jail, tmp_path: Path
 ) -> None:

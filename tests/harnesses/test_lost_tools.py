@@ -22,7 +22,9 @@ HARNESS = calling_harness([CALL, CALL], "Whatever came of it, I am done.")
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("loopback")
-@pytest.mark.parametrize("road", [pytest.param("command", marks=needs("bwrap")), "bridged"])
+@pytest.mark.parametrize(
+    "road", [pytest.param("command", marks=[needs("bwrap"), pytest.mark.measure]), "bridged"]
+)
 def test_a_lost_tool_server_is_no_fault_of_the_harness(
     road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

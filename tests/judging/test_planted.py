@@ -16,7 +16,7 @@ from tests.judging.shown import Desk
 from tests.needs import needs
 from tests.tools.media_weights import fetch_moonshine
 
-pytestmark = [pytest.mark.slow, needs("bwrap", "chromium", "ffmpeg", "soffice")]
+pytestmark = [pytest.mark.measure, needs("bwrap", "chromium", "ffmpeg", "soffice")]
 
 PLANTED = 200
 

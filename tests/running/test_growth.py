@@ -134,7 +134,13 @@ def test_a_shard_that_was_interrupted_goes_on_in_the_run_that_grew(grown: Grown)
     assert len(list_logs(log_folder(grown.out))) == 1
 
 
-@pytest.mark.parametrize("backend", [INLINE, pytest.param(Two(), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param(INLINE, marks=pytest.mark.measure),
+        pytest.param(Two(), marks=pytest.mark.slow),
+    ],
+)
 def test_fewer_tasks_are_all_that_a_command_works_on_and_nothing_is_lost(
     grown: Grown, backend: Backend
 ) -> None:

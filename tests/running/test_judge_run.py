@@ -30,6 +30,7 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.measure
 def test_a_judge_is_asked_before_all_evidence_is_made(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

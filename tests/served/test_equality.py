@@ -102,7 +102,7 @@ def test_light_tools(bench: Bench, tmp_path: Path, name: str, given: dict[str, J
     assert mcp == here
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 @needs("ffmpeg", "npm")
 def test_all_other_tools_that_run_on_this_machine(bench: Bench, tmp_path: Path) -> None:
     """Documents, sound, film, code in the jail, and models whose weights are pinned."""

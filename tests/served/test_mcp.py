@@ -133,7 +133,7 @@ def test_stdio_serves_one_workspace(tmp_path: Path) -> None:
     assert (tmp_path / "outputs" / "receipt-box.png").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 @needs("npm")
 def test_an_independent_client_lists_calls_and_fetches(small: Served, tmp_path: Path) -> None:
     """The Inspector of the protocol's makers, written in TypeScript with another SDK."""

@@ -1,4 +1,4 @@
-"""Plans of tools on Ray, and a replica's work; `tests/slow/test_ray_serve.py` has the cluster."""
+"""Plans of tools on Ray, and a replica's work; the cluster: `tests/measure/test_ray_serve.py`."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping

@@ -202,7 +202,7 @@ def local_units(
     return units(out, TWENTY)
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 def test_twenty_tasks_with_remote_tools_are_those_with_local_ones(
     workbench: Served,
     atomic_dir: Path,
@@ -219,7 +219,7 @@ def test_twenty_tasks_with_remote_tools_are_those_with_local_ones(
     }
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 def test_inspects_own_mcp_client_gives_the_same_twenty_tasks(
     workbench: Served, atomic_dir: Path, local_units: Mapping[str, AtomicUnit], tmp_path: Path
 ) -> None:

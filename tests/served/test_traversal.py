@@ -149,7 +149,7 @@ def test_no_text_of_any_argument_leads_out_of_the_workspace(without_jail: Target
     assert calls(sweep(without_jail, every=40)) > 150
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 def test_no_text_of_the_whole_corpus_in_any_argument_leads_out_of_the_workspace(
     without_jail: Target,
 ) -> None:

@@ -22,7 +22,7 @@ from tests.content.conftest import jail
 from tests.needs import needs
 
 __all__ = ["jail"]
-pytestmark = [pytest.mark.slow, needs("soffice"), pytest.mark.usefixtures("jail")]
+pytestmark = [needs("soffice"), pytest.mark.usefixtures("jail")]
 
 # The broken leaves of every work, by its request, answer and files.
 BROKEN: dict[tuple[str, str, frozenset[str]], tuple[str, ...]] = {}
@@ -35,6 +35,7 @@ def never_see_excel(request: str, leaf: Checkpoint, evidence: Evidence) -> float
     return 0.0 if leaf.id in broken or leaf.id != "best" else 10.0
 
 
+@pytest.mark.measure
 def test_a_judge_that_never_sees_excel_is_found_out_on_forged_tasks(tmp_path: Path) -> None:
     forge_tasks([FAMILIES["sales"]], Order("public", "28", 1), 2, tmp_path / "tasks")
     works = leaves = 0
@@ -88,6 +89,7 @@ def write_document(title: str, text: str) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.slow
 def test_word_titles_that_the_reader_loses_make_docx_a_suspect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

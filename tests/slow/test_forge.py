@@ -1,4 +1,7 @@
-"""The product tests itself: two tasks of every family, from the forge to the report."""
+"""The product tests itself: two tasks of every family, from the forge to the report.
+
+A pilot decides every leaf of every work twice. Where that takes minutes, it is run by hand.
+"""
 
 import json
 import shutil
@@ -15,14 +18,21 @@ from tests.tools.media_weights import fetch_moonshine
 
 pytestmark = pytest.mark.slow
 
+ORDER = Order("public", "slow", 1)
+LONG_PILOTS = ("annotate", "budget", "clip", "deck", "page", "report", "sales", "terms")
+CASES = [
+    pytest.param(one, id=one.name, marks=pytest.mark.measure if one.name in LONG_PILOTS else ())
+    for one in FAMILIES.values()
+]
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda one: one.name)
+
+@pytest.mark.parametrize("family", CASES)
 def test_two_tasks_from_the_forge_to_the_report(family: TaskFamily, tmp_path: Path) -> None:
     if "flite" in family.needs:
         require_programs("ffmpeg", "flite")
         fetch_moonshine()  # its checks hear what is said
     tasks, run = tmp_path / "tasks", tmp_path / "run"
-    forge_tasks([family], Order("public", "slow", 1), 2, tasks)
+    forge_tasks([family], ORDER, 2, tasks)
     names = sorted(path.name for path in tasks.iterdir() if path.is_dir())
     piloted = gta("task", "pilot", tasks / names[0], "--no-judge", "--out", tmp_path / "pilot")
     assert piloted.exit_code == 0, piloted.output

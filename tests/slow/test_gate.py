@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ pytestmark = [pytest.mark.slow, needs("bwrap")]
 
 TASKS = 20
 FAMILY_NAMES = ("chart", "invoices")
+BY_HAND = partial(pytest.param, marks=pytest.mark.measure)
 AGENT = Path(__file__).with_name("gate_agent.py")
 
 
@@ -88,7 +90,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
     return found
 
 
-@pytest.mark.parametrize(("broken", "code"), [(0, 0), (1, 11), (3, 11), (8, 10)])
+@pytest.mark.parametrize(("broken", "code"), [BY_HAND(0, 0), BY_HAND(1, 11), (8, 10)])
 def test_version_b_breaks_some_tasks_and_the_gate_names_them(
     nights: Nights, broken: int, code: int
 ) -> None:
@@ -129,7 +131,7 @@ def alone(nights: Nights, request: pytest.FixtureRequest) -> tuple[int, dict[str
     return request.param, run_gate(nights, f"alone{request.param}", request.param)
 
 
-@pytest.mark.parametrize("alone", [0, 8], indirect=True)
+@pytest.mark.parametrize("alone", [BY_HAND(0), 8], indirect=True)
 def test_it_runs_only_what_it_needs(nights: Nights, alone: tuple[int, dict[str, Any]]) -> None:
     broken, found = alone
     starts = nights.count_starts(f"alone{broken}")
@@ -139,6 +141,7 @@ def test_it_runs_only_what_it_needs(nights: Nights, alone: tuple[int, dict[str, 
     print(f"{broken} broken: {starts} of {TASKS} starts")
 
 
+@pytest.mark.measure
 @pytest.mark.parametrize("alone", [8], indirect=True)
 def test_two_workers_decide_the_same(nights: Nights, alone: tuple[int, dict[str, Any]]) -> None:
     broken, found = alone

@@ -43,7 +43,7 @@ def atomic_scores(folder: str) -> dict[str, Any]:
     )
 
 
-def test_a_pilot_of_20_tasks_grows_to_40_and_to_three_epochs(atomic_dir: Path) -> None:
+def test_a_pilot_of_8_tasks_grows_to_16_and_to_three_epochs(atomic_dir: Path) -> None:
     dataset = load_atomic(atomic_dir)
     by_request = {task.request: task for task in dataset.tasks.values()}
     asked: Counter[str] = Counter()
@@ -67,28 +67,28 @@ def test_a_pilot_of_20_tasks_grows_to_40_and_to_three_epochs(atomic_dir: Path) -
         asked.clear()
         return found
 
-    twenty, forty = (sample_tasks(dataset, size, seed=7) for size in (20, 40))
+    small, large = (sample_tasks(dataset, size, seed=7) for size in (8, 16))
     common = ("atomic", "--mode", "step", "--model", "scripted", "--similarity", "exact-or-half")
     chosen = (*common, "--data", atomic_dir, "--sample-seed", "7")
     with chat_server(reply) as server:
         write_settings(Path("gta.toml"), server.url)
-        run(*chosen, "--sample", "20", "--out", "pilot")
-        assert taken() == steps(twenty)
-        run(*chosen, "--sample", "40", "--out", "pilot")
-        assert taken() == steps(set(forty) - set(twenty))
-        run(*chosen, "--sample", "40", "--epochs", "3", "--out", "pilot")
-        assert taken() == steps(forty, 2)
-        run(*chosen, "--sample", "40", "--epochs", "3", "--out", "pilot")
+        run(*chosen, "--sample", "8", "--out", "pilot")
+        assert taken() == steps(small)
+        run(*chosen, "--sample", "16", "--out", "pilot")
+        assert taken() == steps(set(large) - set(small))
+        run(*chosen, "--sample", "16", "--epochs", "3", "--out", "pilot")
+        assert taken() == steps(large, 2)
+        run(*chosen, "--sample", "16", "--epochs", "3", "--out", "pilot")
         assert not taken()
-        run(*chosen, "--sample", "40", "--epochs", "3", "--out", "fresh")
-        assert taken() == steps(forty, 3)
+        run(*chosen, "--sample", "16", "--epochs", "3", "--out", "fresh")
+        assert taken() == steps(large, 3)
     assert atomic_scores("pilot") == atomic_scores("fresh")
     strict = read_scores(Path("pilot")).strict
     assert isinstance(strict, StrictStepScores)
     assert strict.inst_acc is not None
     assert 0 < strict.inst_acc < 100
     growth = read_manifest(Path("pilot")).growth
-    added = tuple(task for task in forty if task not in twenty)
+    added = tuple(task for task in large if task not in small)
     assert [(one.tasks, one.epochs) for one in growth] == [(added, 1), ((), 1)]
     assert len(list_logs(log_folder(Path("pilot")))) == 1
 

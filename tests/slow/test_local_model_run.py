@@ -12,7 +12,7 @@ from tests.judging.recording_proxy import RecordingProxy, recording_proxy
 from tests.judging.stored import settings_file, stored_run
 from tests.llm_server import MODEL, llm_server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.measure
 
 LONG = b"The tide rises and falls, and the harbour master writes it down.\n" * 400
 
@@ -32,7 +32,7 @@ def proxy(loopback: None, model_server: str) -> Iterator[RecordingProxy]:
 def test_text_that_is_too_long_is_cut_and_the_judge_is_told(
     tmp_path: Path, proxy: RecordingProxy
 ) -> None:
-    stored_run(tmp_path / "run", [task("1", 2)], {"log.txt": LONG})
+    stored_run(tmp_path / "run", [task("1", 1)], {"log.txt": LONG})
     budget = {"max_connections": 1, "timeout": 1800}
     settings_file(tmp_path, proxy.url, MODEL, budget=budget, pictures=False, context_tokens=2048)
     result = gta(tmp_path, "score", "run", "--judge", "local", "--no-preflight")

@@ -1,4 +1,4 @@
-"""All 229 tasks on every backend, and on a cluster that loses a worker, a node and its driver."""
+"""60 tasks on every backend, and on a cluster that loses a worker, a node and its driver."""
 
 import json
 import os
@@ -38,9 +38,11 @@ from tests.scripted import reference_reply, write_settings
 
 pytestmark = pytest.mark.slow
 
+UNITS = 60
+
 
 class Bench:
-    """A scripted model, a tape, and the command that runs all tasks with both."""
+    """A scripted model, a tape, and the command that runs tasks with both."""
 
     def __init__(self, root: Path, data: Path, server: ChatServer) -> None:
         self.root, self.data, self.server = root, data, server
@@ -51,7 +53,8 @@ class Bench:
         options = ("--mode", "end-to-end", "--model", "scripted", "--similarity", "exact-or-half")
         files = ("--data", str(self.data), "--tape", str(self.root / "tape"), "--out", out)
         command = (sys.executable, "-m", "gta_bench.cli", "--config", str(self.settings))
-        return [*command, "run", "atomic", *options, *files, *arguments]
+        some = () if "--tasks" in arguments else ("--tasks", f"0:{UNITS}")
+        return [*command, "run", "atomic", *options, *files, *some, *arguments]
 
     def start(self, out: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -129,7 +132,7 @@ def check_equal(run: Path, inline: Path, *, begun_again: range = range(1)) -> No
     assert found == wanted
     assert metrics(run) == metrics(inline)
     kept = find_kept_units(log_folder(run))
-    assert len(kept) == 229
+    assert len(kept) == UNITS
     assert kept.keys() == find_kept_units(log_folder(inline)).keys()
     assert all(one.finished for one in kept.values())
 
@@ -207,6 +210,7 @@ def cluster(bench: Bench) -> Iterator[Any]:
         os.environ.update(before)
 
 
+@pytest.mark.measure
 def test_ray_gives_what_one_process_gives(
     bench: Bench, inline: Path, cluster: Any, loopback: None
 ) -> None:
@@ -236,18 +240,18 @@ def test_a_lost_worker_node_and_driver_lose_no_unit_and_finish_none_twice(
     first, second = list(cluster.worker_nodes)
     raylet = first.all_processes["raylet"][0].process.pid
 
-    wait_until(lambda: finished(run) >= 20, driver)
+    wait_until(lambda: finished(run) >= 6, driver)
     os.kill(ray_workers(raylet)[0], signal.SIGKILL)
-    wait_until(lambda: finished(run) >= 60, driver)
+    wait_until(lambda: finished(run) >= 16, driver)
     cluster.remove_node(second, allow_graceful=False)
     add_node(cluster, num_cpus=1)
-    wait_until(lambda: finished(run) >= 110, driver)
+    wait_until(lambda: finished(run) >= 30, driver)
     driver.kill()
     driver.communicate()
     wait_until(lambda: not ray_workers(raylet))
 
     kept = uuids(run)
-    assert 100 <= len(kept) < 229
+    assert 26 <= len(kept) < UNITS
     assert all(len(samples) == 1 for samples in kept.values())
     bench.server.delay = 0.0
     bench.run("faults", "--cluster", cluster.address)
@@ -262,7 +266,7 @@ def test_a_lost_worker_node_and_driver_lose_no_unit_and_finish_none_twice(
     assert command is not None
     assert progress is not None
     assert command.finished == len(kept)
-    assert (progress.done, progress.done_now, progress.failed) == (229, 229 - len(kept), 0)
+    assert (progress.done, progress.done_now, progress.failed) == (UNITS, UNITS - len(kept), 0)
     said = subprocess.run(
         [sys.executable, "-m", "gta_bench.cli", "status", str(run), "--json"],
         env=environment(bench.root),
@@ -273,15 +277,17 @@ def test_a_lost_worker_node_and_driver_lose_no_unit_and_finish_none_twice(
     assert json.loads(said.stdout)["state"] == "complete"
 
 
-@pytest.mark.parametrize("backend", ["inline", "processes", "ray"])
+# One process alone: tests/slow/test_interrupts.py.
+@pytest.mark.measure
+@pytest.mark.parametrize("backend", ["processes", "ray"])
 def test_ctrl_c_stops_cleanly_and_any_backend_goes_on(
     bench: Bench, backend: str, request: pytest.FixtureRequest, loopback: None
 ) -> None:
     """A terminal interrupts the command and all that it started, in one moment."""
     bench.server.delay = 0.5
-    where = {"inline": (), "processes": ("--workers", "2")}.get(backend)
-    if where is None:
-        where = ("--cluster", request.getfixturevalue("cluster").address)
+    where = ["--workers", "2"]
+    if backend == "ray":
+        where = ["--cluster", request.getfixturevalue("cluster").address]
     run = bench.root / f"stopped-{backend}"
     some = (run.name, "--tasks", "0:24", "--max-connections", "4")
     driver = bench.start(*some, *where)
@@ -310,54 +316,23 @@ def test_ctrl_c_stops_cleanly_and_any_backend_goes_on(
     assert {key: after[key] for key in kept} == kept
 
 
-def test_four_workers_share_connections_requests_a_minute_and_money(
-    bench: Bench, loopback: None
-) -> None:
-    """250 calls cost a dollar; what is over the limit was in flight when it was reached."""
-    server = bench.server
-    server.delay, server.most_at_once, server.asked = 0.3, 0, 0
-    server.times.clear()
-    text = bench.settings.read_text(encoding="utf-8")
-    cheap = text.replace("input_price = 100000.0", "input_price = 400.0")
-    bench.settings.write_text(cheap, encoding="utf-8")
-    limits = ("--max-connections", "8", "--rpm", "120", "--max-cost", "1")
-    stopped = bench.start("shared", "--workers", "4", *limits)
-    _, said = stopped.communicate(timeout=900)
-    server.delay = 0.0
-    assert stopped.returncode == 1, said
-    assert "The run has spent its budget of $1 (budget.cost_usd)" in said
-    fullest = max(sum(0 <= other - start < 60 for other in server.times) for start in server.times)
-    most = max(len(task.steps) for task in load_atomic(bench.data).tasks.values())
-    print(f"{server.asked} calls, {server.most_at_once} at once, {fullest} in the fullest minute")
-    assert 4 < server.most_at_once <= 8
-    # On a busy machine, requests that may start arrive later: at most as many as are in flight.
-    assert 100 < fullest <= 120 + 8
-    assert 250 <= server.asked <= 250 + 8 * most
-    kept = uuids(bench.root / "shared")
-    bench.run("shared")
-    after = uuids(bench.root / "shared")
-    assert len(after) == 229
-    assert {key: after[key] for key in kept} == kept
-    bench.settings.write_text(text, encoding="utf-8")
-
-
 FULL = """
 head -c 28500000 /dev/zero > {small}/filler
-{command} {workers}; echo code=$?
+{command}; echo code=$?
 rm {small}/filler
 {command}; echo code=$?
 """
 
 
 @needs("bwrap")
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["inline", "processes"])
 def test_a_full_disk_stops_the_run_and_nothing_is_lost_once_there_is_room(
-    bench: Bench, workers: tuple[str, ...], loopback: None
+    bench: Bench, loopback: None
 ) -> None:
-    small = bench.root / f"small-{len(workers)}"
+    """In one process; a worker whose disk is full is in tests/measure/test_one_worker.py."""
+    small = bench.root / "small"
     small.mkdir()
     command = " ".join(bench.command(f"{small}/run", "--tasks", "0:20"))
-    script = FULL.format(command=command, workers=" ".join(workers), small=small)
+    script = FULL.format(command=command, small=small)
     mount = ("--dev-bind", "/", "/", "--size", "30000000", "--tmpfs", str(small))
     done = subprocess.run(
         ["bwrap", *mount, "bash", "-c", script],

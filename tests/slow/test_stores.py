@@ -141,6 +141,7 @@ def test_a_run_in_a_store_is_killed_resumed_judged_reported_and_exported(
     assert "is not empty" in str(again.exception)
 
 
+@pytest.mark.measure
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["inline", "processes"])
 def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
     s3: S3Server, folder: Path, player: Player, workers: tuple[str, ...]
@@ -172,6 +173,7 @@ def test_a_store_that_goes_away_stops_the_run_and_nothing_is_lost(
     assert (count_finished(log_folder(out)), player.begun - before) == (2, 1)
 
 
+@pytest.mark.measure
 def test_a_slow_store_slows_the_run_and_nothing_is_done_twice(
     s3: S3Server, folder: Path, player: Player
 ) -> None:

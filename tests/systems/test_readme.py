@@ -64,7 +64,7 @@ def server() -> Iterator[ChatServer]:
         yield opened
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 @pytest.mark.usefixtures("loopback")
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_commands_have_the_outcome_of_the_table(

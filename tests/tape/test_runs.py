@@ -56,7 +56,7 @@ def counts(scores: RunScores) -> object:
     return [unit.model_dump(exclude={"disturbance"}) for unit in scores.units]
 
 
-AGENT = ("--agent", "tests.tape.agents:busy", "--model", "mockllm/model", "--tasks", "0:10")
+AGENT = ("--agent", "tests.tape.agents:busy", "--model", "mockllm/model", "--tasks", "0:4")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def equipped(atomic_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="module")
 def recorded(equipped: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """10 tasks recorded with real tools: `run` and `tape` of that folder."""
+    """Four tasks recorded with real tools: `run` and `tape` of that folder."""
     folder = tmp_path_factory.mktemp("recorded")
     tape = ("--tape", folder / "tape", "--tape-mode", "record")
     run(equipped, folder / "run", *AGENT, *tape)
@@ -93,7 +93,7 @@ def test_a_recorded_run_replays_identically_without_backends_and_network(
     result = bare("run", "atomic", *options, *replay, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     then, now = units(recorded / "run"), units(tmp_path / "replay")
-    assert len(then) == 10
+    assert len(then) == 4
     assert [unit.trace for unit in now] == [unit.trace for unit in then]
     assert counts(read_scores(tmp_path / "replay")) == counts(read_scores(recorded / "run"))
     statuses = {call.status for unit in then for call in unit.calls}
@@ -104,7 +104,7 @@ def test_a_recorded_run_replays_identically_without_backends_and_network(
         ]
         assert all(one.taped == "replayed" for one in again.calls if one.status == "done")
     files = sorted((recorded / "run" / "files").glob("*/outputs/*"))
-    assert len(files) == 20
+    assert len(files) == 8
     for file in files:
         copy = tmp_path / "replay" / file.relative_to(recorded / "run")
         assert copy.read_bytes() == file.read_bytes()

@@ -33,6 +33,7 @@ def needs_cjk(equipment: Equipment, workspace: Workspace) -> None:
         pytest.skip("no Noto Sans CJK here: apt install fonts-noto-cjk")
 
 
+@pytest.mark.measure
 def test_reference_calls_give_nine_pictures_and_six_syntax_errors(
     atomic_tasks: Mapping[str, AtomicTask], equipment: Equipment, workspace: Workspace
 ) -> None:

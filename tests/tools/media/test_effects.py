@@ -24,7 +24,7 @@ def loudness(wave: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("semitones", [12, -5])
+@pytest.mark.parametrize("semitones", [pytest.param(12, marks=pytest.mark.measure), -5])
 def test_blocks_join_without_a_dip_or_a_click(semitones: int) -> None:
     """Two blocks of one tone have different phases; faded plainly they can cancel out."""
     rows = tone(2.5 * BLOCK, 313.0, 417.0)

@@ -143,7 +143,7 @@ def megabytes(seconds: int) -> int:
     return int(ran.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.measure
 def test_five_seconds_of_stereo_stay_under_a_gibibyte_and_minutes_do_too() -> None:
     """Upstream's axes were wrong: 98.6 GiB asked for, and 22 GB before the kernel ended it."""
     short = megabytes(5)

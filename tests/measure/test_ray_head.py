@@ -27,7 +27,7 @@ from tests.slow.test_shards import (
     wait_until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.measure
 
 UNITS = 24
 # The command, with less patience than the most that Ray allows.

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -28,29 +28,35 @@ from tests.served.examples import LIGHT, light_files
 from tests.served.support import TOKEN, workspace_of
 from tests.served.test_equality import Came, came
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loopback")]
+pytestmark = [pytest.mark.measure, pytest.mark.usefixtures("loopback")]
 
 OTHER_PILLOW = "12.3.0"
-PLAN = f"""
+PLAN = """
 groups:
-  - name: boxes
-    tools: [DrawBox]
-    cpus: 0.1
-    pip: [pillow=={OTHER_PILLOW}]
   - name: steady
     tools: [Calculator]
     replicas: 2
     cpus: 0.1
   - name: scaled
     tools: [Solver]
-    replicas: {{min: 0, max: 2, calls: 1, idle_seconds: 2}}
+    replicas: {min: 0, max: 2, calls: 1, idle_seconds: 2}
     cpus: 0.1
   - name: others
     tools: ["*"]
     cpus: 0.1
 """
+OWN_PACKAGES = f"""
+groups:
+  - name: boxes
+    tools: [DrawBox]
+    cpus: 0.1
+    pip: [pillow=={OTHER_PILLOW}]
+  - name: others
+    tools: ["*"]
+    cpus: 0.1
+"""
 SLEEPY = "```python\nimport time\ndef solution():\n    time.sleep(2)\n    return 7\n```"
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
 class OnRay(NamedTuple):
@@ -89,8 +95,13 @@ def _title(process: psutil.Process) -> str:
 
 @pytest.fixture(scope="module")
 def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
-    folder = tmp_path_factory.mktemp("ray")
-    (folder / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    with serve_on_ray(PLAN, tmp_path_factory.mktemp("ray")) as found:
+        yield found
+
+
+@contextmanager
+def serve_on_ray(plan: str, folder: Path) -> Iterator[OnRay]:
+    (folder / "plan.yaml").write_text(plan, encoding="utf-8")
     (folder / "token").write_text(secrets.token_hex(32), encoding="ascii")
     port = free_port()
     command = [sys.executable, "-m", "gta_bench.cli", "tools", "serve", "--on", "ray"]
@@ -121,26 +132,34 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
     assert left == [], "the cluster ended with its command"
 
 
-def test_tools_have_their_own_packages_and_results_equal_those_in_process(
-    on_ray: OnRay, tmp_path: Path
-) -> None:
-    async def both() -> list[tuple[str, Came, Came]]:
-        equipment = await open_equipment(Settings())
-        there = await on_ray.connect()
-        try:
-            return [
-                (
-                    call[0],
-                    await in_new_workspace(Toolbox(equipment), tmp_path, *call),
-                    await in_new_workspace(there, tmp_path, *call),
-                )
-                for call in LIGHT
-            ]
-        finally:
-            await there.aclose()
-            await asyncio.to_thread(close_equipment, equipment)
+async def do_light(served: OnRay, folder: Path) -> list[tuple[str, Came, Came]]:
+    """Each light call by its tool, in this process and there."""
+    equipment = await open_equipment(Settings())
+    there = await served.connect()
+    try:
+        return [
+            (
+                call[0],
+                await in_new_workspace(Toolbox(equipment), folder, *call),
+                await in_new_workspace(there, folder, *call),
+            )
+            for call in LIGHT
+        ]
+    finally:
+        await there.aclose()
+        await asyncio.to_thread(close_equipment, equipment)
 
-    for name, here, there in asyncio.run(both()):
+
+def test_results_equal_those_in_process(on_ray: OnRay, tmp_path: Path) -> None:
+    for name, here, there in asyncio.run(do_light(on_ray, tmp_path)):
+        assert here == there, name
+
+
+def test_a_group_has_its_own_packages(tmp_path: Path) -> None:
+    """Ray copies the whole environment for it, which takes minutes."""
+    with serve_on_ray(OWN_PACKAGES, tmp_path) as served:
+        found = asyncio.run(do_light(served, tmp_path / "work"))
+    for name, here, there in found:
         if name == "DrawBox" and here.files.keys() - light_files().keys():
             assert f"pillow {OTHER_PILLOW}" in there.made_by[2] != here.made_by[2]
             assert here.said == there.said

@@ -16,9 +16,9 @@ from tests.needs import needs
 from tests.scripted import reference_reply
 from tests.slow.test_shards import Bench, environment, finished, uuids, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.measure
 
-UNITS = 48
+UNITS = 24
 SOME = ("run", "--tasks", f"0:{UNITS}", "--max-connections", "4", "--no-preflight")
 
 
