@@ -31,7 +31,7 @@ def bench(atomic_dir: Path, tmp_path: Path, loopback: None) -> Iterator[Bench]:
 def faulty(bench: Bench, **fault: str) -> dict[str, str]:
     """The environment of a command whose first worker has the fault."""
     own = environment(bench.root)
-    folder = REPOSITORY / "tests" / "slow" / "one_worker"
+    folder = REPOSITORY / "tests" / "measure" / "one_worker"
     return (
         own
         | fault
