@@ -1,5 +1,6 @@
 """`gta leaderboard verify`: a part of a bundle repeated by somebody else."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -104,7 +105,7 @@ def rejudged(file: Path, data: Path, **changes: Any) -> Any:
     return verify_bundle(file, wanted, SETTINGS, seed="drawn later")
 
 
-def test_an_honest_bundle_is_rejudged(honest: Path, data: Path) -> None:
+def test_an_honest_bundle_is_rejudged(honest: Path, data: Path, tmp_path: Path) -> None:
     entry, found = rejudged(honest, data)
     (one,) = found.repetitions
     assert (one.test.n, one.test.tasks) == (TASKS * LEAVES, TASKS)
@@ -112,6 +113,12 @@ def test_an_honest_bundle_is_rejudged(honest: Path, data: Path) -> None:
     assert one.test.power > 0.8
     assert (found.tier, entry.status) == ("re-judged", "re-judged")
     assert not found.disagrees
+    # Its entry is known by the bundle that the board has.
+    (board := tmp_path / "board").mkdir()
+    shutil.copy(honest, board)
+    (file := tmp_path / "entry.json").write_text(entry.model_dump_json(), encoding="utf-8")
+    checked = gta("leaderboard", "check", file, "--board", board)
+    assert "1 row checked" in checked.stderr and "without a bundle" not in checked.stderr
 
 
 def test_a_bundle_with_ten_percent_better_verdicts_is_found(folder: Path, data: Path) -> None:

@@ -121,19 +121,21 @@ def check(
             _write_comment(markdown, bundles, checked)
     stated = read_entries(others) if files else read_published_entries()
     entries = (*stated, *submitted)
+    on_board: tuple[Entry, ...] = ()
     if board is None:
         check_unique_ids(raise_tiers(accepted, stated))
     elif others:
         require_packages("gta leaderboard check --board", "scipy", "cryptography", extra="report")
         from gta_bench.cli.bundles import read_accepted_bundles
 
-        raise_tiers([*accepted, *read_accepted_bundles(board)], stated)
+        on_board = tuple(read_accepted_bundles(board))
+        raise_tiers([*accepted, *on_board], stated)
     findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
     elif entries or not refused:
         _write_findings(entries, findings)
-        known = {one.id for one in submitted}
+        known = {one.id for one in (*submitted, *on_board)}
         if alone := [one for one in stated if files and one.id not in known]:
             say(
                 f"{format_count(len(alone), 'row')} without a bundle here: whether the scores "
