@@ -37,7 +37,8 @@ class ChatServer(ThreadingHTTPServer):
         self.key: str | None = None
         self.model: str | None = None
         self.sees = True
-        self.takes_tools = True
+        self.tools_refusal: Refusal | None = None
+        self.calls_first_tool = False
         # The request before a run is counted by itself (but not a second one, with a tool), and
         # what both meet is said here.
         self.preflight: Behavior = "ok"
@@ -66,9 +67,7 @@ class ChatServer(ThreadingHTTPServer):
             return 404, f"The model `{request['model']}` does not exist."
         if not self.sees and "image_url" in json.dumps(request["messages"]):
             return 500, "image input is not supported - hint: you may need to provide the mmproj"
-        if not self.takes_tools and request.get("tools"):
-            return 400, '"auto" tool choice requires --enable-auto-tool-choice'
-        return None
+        return self.tools_refusal if request.get("tools") else None
 
     def next_behavior(self) -> Behavior:
         with self.lock:
@@ -118,7 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif not asked_before:
             self._behave(server.next_behavior(), request)
         elif server.preflight == "ok":
-            self._send(200, completion(request, "ready", self.server.usage))
+            calls = server.calls_first_tool and request.get("tools")
+            reply = call_first(request) if calls else "ready"
+            self._send(200, completion(request, reply, server.usage))
         else:
             self._behave(server.preflight, request)
 
@@ -154,6 +155,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def call_first(request: dict[str, Any]) -> dict[str, Any]:
+    """A choice that calls the first tool of a request."""
+    function = {"name": request["tools"][0]["function"]["name"], "arguments": "{}"}
+    call = {"id": "call-1", "type": "function", "function": function}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"finish_reason": "tool_calls", "message": message}
 
 
 def completion(

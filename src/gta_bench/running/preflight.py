@@ -27,6 +27,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolInfo, ToolParams
 
+from gta_bench.agents import provider
 from gta_bench.agents.models import ChosenModel, check_price, open_model
 from gta_bench.confine.files import remove_tree
 from gta_bench.confine.systems import require_linux
@@ -295,9 +296,12 @@ async def _refuse_tools(asked: Asked, first: ModelOutput) -> str | None:
     fix = f"Choose another chat template there, use `--agent react`, or {SKIP}."
     if isinstance(second, Exception):
         status = find_status(second)
-        if status is None or status == BUSY or status in REFUSED or status >= 500:
+        named = provider.is_template_error(_reason(second))
+        if not named and (status is None or status in (BUSY, *REFUSED) or status >= 500):
             return None
         return f"{asked} rejects a request with tools: {_reason(second)}. {fix}"
+    if any(choice.message.tool_calls for choice in second.choices):
+        return None  # whatever the server counts
     if first.usage is None or second.usage is None:
         return None
     if not 0 < count_sent(second.usage) - count_sent(first.usage) < DROPPED:
@@ -429,7 +433,7 @@ def _last_words(unit: AtomicUnit | WorkflowUnit) -> str:
     """Say how the harness ended and what it printed last, in one line."""
     ends = [step for step in unit.trace or () if isinstance(step, MalformedStep)]
     if not ends:
-        return "It exited with status 0 and printed nothing."
+        return "It exited with status 0, and printed nothing or left an empty final.txt."
     printed = " / ".join(line.strip() for line in ends[-1].content.splitlines() if line.strip())
     return f"{ends[-1].reason} It printed: {(printed[-SHOWN:] or 'nothing').removesuffix('.')}."
 
