@@ -49,6 +49,18 @@ def test_the_parts_of_scores_without_chance_are_exact() -> None:
     assert len(found) == 8
 
 
+def test_an_interval_ends_at_the_largest_variance_that_scores_can_have() -> None:
+    """Rounding noise had one up to 2.6e19, where the variance of a share is 0.25 at most."""
+    rows = [[[0, 1], [1, 0]], [[0, 1], [1, 1]], [[0, 1], [0, 1]]]
+    scores = np.array(rows, dtype=float)[..., None]
+    free, capped = (estimate_components(scores, most=most) for most in (math.inf, 0.25))
+    assert max(one.variance.high for one in free) > 0.25
+    for one, other in zip(free, capped, strict=True):
+        assert one.variance.low == other.variance.low
+        most = math.inf if math.isinf(one.variance.high) else max(one.variance.estimate, 0.25)
+        assert other.variance.high == min(one.variance.high, most)
+
+
 def test_one_run_leaves_the_highest_interaction_and_the_runs_in_one_part() -> None:
     random = np.random.default_rng(5)
     parts = estimate_components(observe(NORMAL, draw(NORMAL, 300, random), 1, random))

@@ -284,7 +284,7 @@ def _list_components(
     found = []
     for (dataset, _, _), own in measured.items():
         whole = own.scores[~np.isnan(own.scores).any(axis=(1, 2, 3))]
-        parts = estimate_components(whole) if len(whole) > 1 else ()
+        parts = estimate_components(whole, most=0.25) if len(whole) > 1 else ()  # of shares
         one = StudyComponents(
             dataset=dataset,
             metric=table.metric(own.metric).label,

@@ -21,12 +21,15 @@ _FACTORS = ("task", "model", "agent")
 _RUN = ("run",)
 
 
-def estimate_components(scores: _Array, *, level: float = 0.95) -> tuple[VarianceComponent, ...]:
+def estimate_components(
+    scores: _Array, *, level: float = 0.95, most: float = math.inf
+) -> tuple[VarianceComponent, ...]:
     """Return all parts of the variance; `scores` has axes for tasks, models, agents and runs.
 
     Needs two tasks. A factor with one level has no part. With one run, the variance of runs is
     estimated by the highest interaction with tasks, from which it cannot be separated. Intervals
-    are by the jackknife over tasks: the wider one of a variance and of its square root.
+    are by the jackknife over tasks: the wider one of a variance and of its square root. `most` is
+    the largest variance that scores can have.
 
     >>> import numpy as np
     >>> scores = np.array([[[[0.0, 0.0]], [[1.0, 0.0]]], [[[0.0, 1.0]], [[1.0, 1.0]]]])
@@ -49,7 +52,7 @@ def estimate_components(scores: _Array, *, level: float = 0.95) -> tuple[Varianc
         parts.append(
             VarianceComponent(
                 source=_name(source),
-                variance=_interval(variance, error, tasks, level),
+                variance=_interval(variance, error, tasks, level, most),
                 share=max(0.0, variance) / whole if whole else 0.0,
                 with_runs=scores.shape[3] == 1 and source == _highest(scores),
             )
@@ -119,7 +122,7 @@ def _jackknife(without: _Array) -> float:
     return math.sqrt((tasks - 1) / tasks * float(np.square(without - without.mean()).sum()))
 
 
-def _interval(variance: float, error: float, tasks: int, level: float) -> Interval:
+def _interval(variance: float, error: float, tasks: int, level: float, most: float) -> Interval:
     """Return the wider interval of the variance and of its square root; neither is below 0."""
     # Where no task makes a difference, their spread says nothing of other tasks.
     reach = quantile_of(tasks, level) * error if error else math.inf
@@ -128,4 +131,6 @@ def _interval(variance: float, error: float, tasks: int, level: float) -> Interv
     if variance > 0 and math.isfinite(reach):
         root, half = math.sqrt(variance), reach / (2 * math.sqrt(variance))
         low, high = min(low, max(0.0, root - half) ** 2), max(high, (root + half) ** 2)
+    if math.isfinite(high):
+        high = max(known, min(high, most))
     return Interval(estimate=known, low=low, high=high, level=level, n=tasks, method="jackknife")
