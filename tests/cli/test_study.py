@@ -180,6 +180,11 @@ def test_a_plan_prints_units_hours_and_what_each_question_can_show(server: ChatS
     assert re.search(r"all +48 +0\.04 +\? +144", result.stdout)
     assert re.search(r"size +InstAcc +6 of 6 +\d+\.\d\d +\d+\.\d\d +\[assume\.sd\]", result.stdout)
     assert "step: 2 blocks; the budget affords all of them." in result.stdout
+    edit("hours = 2", "hours = 2\ncost_usd = 3")
+    unknown = study("plan").stdout
+    assert "step: 2 blocks; how many of them the budget affords is not known." in unknown
+    assert "How many units `cost_usd` of [budget] affords is not known: give `cost_usd`" in unknown
+    edit("hours = 2\ncost_usd = 3", "hours = 2")
     edit("hours = 2", "calls = 100")
     found = json.loads(study("plan", "--json").stdout)
     assert found["blocks"] == {"step": [1, 2]}

@@ -232,10 +232,12 @@ def run_study(study: ReadStudy, options: Options, *, amend: bool) -> bool:
     left = player.count_left()
     units = format_count(player.units, "unit")
     if stopped is not None:
-        say(
-            f"Stopped: {stopped}. {left} of {units} remain; `gta study report {study.path}` "
-            "answers from the complete blocks."
+        begun = (
+            f"; `gta study report {study.path}` answers from the complete blocks"
+            if player.log
+            else ""
         )
+        say(f"Stopped: {stopped}. {left} of {units} remain{begun}.")
     elif left:
         say(
             f"{left} of {units} have no score; `gta study run {study.path}` tries them again, and "
@@ -358,7 +360,9 @@ class _StudyPlayer:
         self.covered[part.cell] = self._read_coverage(part.cell)
         self._touch(at_once=True)
         if stopped:
-            return self._advise(stopped[0])
+            # The run was given what was left, an amount that the user has never seen.
+            spent = read_spent_so_far(self.study, self._now())
+            return self._advise(spent.find_reached(self.study.file.budget) or stopped[0])
         if judged:
             return self._advise("a limit of the budget ended the judging")
         return self._find_outage(part)

@@ -1,6 +1,6 @@
 """The plan of a study: units, hours, cost, and the smallest difference a question can show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, isinf
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -171,6 +171,7 @@ def plan_study(
         questions=tuple(
             _plan_question(file, one, blocks, modes, afforded, pilot) for one in file.questions
         ),
+        unknown=tuple(limit for limit, _, _ in _find_unknown(file, costs)),
         remarks=tuple(_list_remarks(file, costs)),
     )
 
@@ -250,17 +251,24 @@ def _read_pilot(runs: Sequence[ComparedRun], metric: str, judge: str | None) -> 
     return Spread(0.0, 0.0, by_system, run)
 
 
-def _list_remarks(study: StudyFile, costs: Mapping[StudyCell, UnitCost]) -> list[str]:
-    """Say which limits of the budget cannot be planned with."""
-    found = []
-    limits = {"seconds": "hours", "cost_usd": "cost_usd", "calls": "calls"}
-    for amount, limit in limits.items():
+def _find_unknown(
+    study: StudyFile, costs: Mapping[StudyCell, UnitCost]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield limits of the budget, the amount of a unit that is not known, and for which runs."""
+    limits = {"hours": "seconds", "cost_usd": "cost_usd", "calls": "calls"}
+    for limit, amount in limits.items():
         lacking = [cell.folder for cell, one in costs.items() if getattr(one, amount) is None]
         if lacking and getattr(study.budget, limit) is not None:
-            found.append(
-                f"How many units `{limit}` of [budget] affords is not known: give `{amount}` of "
-                f"a unit in [assume], or a pilot. Lacking for {join_first(lacking, 3)}."
-            )
+            yield limit, amount, lacking
+
+
+def _list_remarks(study: StudyFile, costs: Mapping[StudyCell, UnitCost]) -> list[str]:
+    """Say which limits of the budget cannot be planned with."""
+    found = [
+        f"How many units `{limit}` of [budget] affords is not known: give `{amount}` of "
+        f"a unit in [assume], or a pilot. Lacking for {join_first(lacking, 3)}."
+        for limit, amount, lacking in _find_unknown(study, costs)
+    ]
     for question in study.questions:
         if question.margin:
             found.append(

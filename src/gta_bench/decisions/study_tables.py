@@ -56,7 +56,10 @@ def describe_plan(plan: StudyPlan) -> Iterator[str]:
     """Yield what the budget affords."""
     for dataset, (some, every) in plan.blocks.items():
         whole = "all of them" if some == every else f"{some} of them"
-        yield f"{dataset}: {format_count(every, 'block')}; the budget affords {whole}."
+        afforded = f"the budget affords {'at most ' if plan.unknown else ''}{whole}"
+        if plan.unknown and some == every:
+            afforded = "how many of them the budget affords is not known"
+        yield f"{dataset}: {format_count(every, 'block')}; {afforded}."
     yield from plan.remarks
 
 

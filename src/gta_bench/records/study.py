@@ -429,7 +429,10 @@ class PlannedQuestion(Record):
 
 
 class StudyPlan(Record):
-    """What `gta study plan` prints: `blocks` of `n_blocks` blocks by dataset fit in the budget."""
+    """What `gta study plan` prints: `blocks` of `n_blocks` blocks by dataset fit in the budget.
+
+    `unknown` are the limits of the budget for which it is not known how much a unit takes.
+    """
 
     name: str
     digest: str
@@ -437,4 +440,5 @@ class StudyPlan(Record):
     blocks: Mapping[str, tuple[int, int]]
     cells: tuple[PlannedCell, ...]
     questions: tuple[PlannedQuestion, ...]
+    unknown: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
