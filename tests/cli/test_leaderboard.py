@@ -100,7 +100,8 @@ def test_the_site_holds_the_published_rows_and_ones_own(tmp_path: Path) -> None:
     result = gta("leaderboard", "build", file, "--out", tmp_path / "site")
     assert result.exit_code == 0
     assert result.stderr.startswith("Wrote 66 rows. Open ")
-    assert "My own harness" in (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
+    page = (tmp_path / "site" / "harnesses.html").read_text(encoding="utf-8")
+    assert "My own harness" in page and " · no bundle" in page
 
 
 def test_a_tier_needs_the_bundle_that_was_repeated(tmp_path: Path) -> None:

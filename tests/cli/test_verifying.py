@@ -21,7 +21,17 @@ from gta_bench.runs.directory import open_run
 from gta_bench.runs.imported import write_imported
 from gta_bench.runs.scoring import score_workflow_run
 from gta_bench.settings import ModelSettings, Settings
-from tests.builders import atomic_task, checkpoint, workflow_task, write_atomic, write_workflow
+from tests.builders import (
+    atomic_task,
+    call,
+    checkpoint,
+    parameter,
+    reply,
+    tool,
+    workflow_task,
+    write_atomic,
+    write_workflow,
+)
 from tests.chat_server import chat_server
 from tests.cli.test_run import gta
 from tests.leaderboard.bundles import (
@@ -173,20 +183,28 @@ def answering(text: str, *, first: tuple[str, dict[str, Any]] | None = None) -> 
 
 
 def test_tasks_are_run_again(folder: Path) -> None:
-    data = write_atomic(folder / "atomic", {str(n): atomic_task() for n in range(ATOMIC)})
+    calculator, sum_up = tool("Calculator", parameter("expression")), {"expression": "3 + 4"}
+    dialogs = atomic_task()["dialogs"]
+    dialogs[1:3] = call("Calculator", sum_up), reply("Calculator", "7")
+    task = atomic_task(tools=[calculator], dialogs=dialogs)
+    tasks = {str(n): task for n in range(ATOMIC)}
+    data = write_atomic(folder / "atomic", tasks, {"Calculator": calculator})
     run, out = folder / "atomic-run", folder / "atomic.zip"
-    system: Any = {"model": answering("7"), "data": data, "settings": SETTINGS}
+    model = answering("7", first=("Calculator", sum_up))
+    system: Any = {"model": model, "data": data, "settings": SETTINGS}
     tape: Any = {"mode": "end-to-end", "tape": folder / "tape"}
     gta_bench.run("atomic", run, **system, **tape, tape_mode="record")
     make_bundle([run], out, folder / "key.pem", EntryLabel(), None, SETTINGS)
-    wanted = Wanted(rerun=ATOMIC, data=str(data), model=answering("7"))
+    wanted = Wanted(rerun=ATOMIC, data=str(data), model=model)
     entry, found = verify_bundle(out, wanted, SETTINGS)
-    assert found.repetitions[0].test.agreement == 1
+    assert (found.repetitions[0].test.n, found.repetitions[0].test.agreement) == (2 * ATOMIC, 1)
     assert entry.status == "reproduced"
-    worse = Wanted(rerun=ATOMIC, data=str(data), model=answering("None of it"))
-    entry, found = verify_bundle(out, worse, SETTINGS)
-    assert found.disagrees
-    assert entry.status == "self-reported"
+    # Right answers without the calls had the tier, so that F1 of a board was anybody's.
+    for text, first in (("7", None), ("None of it", ("Calculator", sum_up))):
+        worse = Wanted(rerun=ATOMIC, data=str(data), model=answering(text, first=first))
+        entry, found = verify_bundle(out, worse, SETTINGS)
+        assert found.disagrees
+        assert entry.status == "self-reported"
     gta_bench.run("atomic", folder / "taped-run", **system, **tape)
     taped = folder / "taped.zip"
     make_bundle([folder / "taped-run"], taped, folder / "key.pem", EntryLabel(), None, SETTINGS)

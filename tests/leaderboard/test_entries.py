@@ -157,6 +157,9 @@ def test_a_tier_that_somebody_only_states_is_refused(tier: str) -> None:
             UsageError, match=f"Entry 'mine' has the tier '{tier}', but there is no"
         ):
             raise_tiers([bundle], [stated])
+    if tier == "re-judged":
+        with pytest.raises(UsageError, match="'re-judged', but GTA-Atomic has no judge"):
+            raise_tiers([bundle], [verified])
     # The file of an entry is not a bundle.
     with pytest.raises(UsageError, match="there is no bundle with this entry"):
         raise_tiers([], [bundle, verified])

@@ -5,7 +5,7 @@ leaves that are drawn with a seed that did not exist when the bundle was made.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -301,7 +301,15 @@ def read_submissions(
                 f"`gta leaderboard check {file}` lists all findings."
             )
         bundled.append(checked.entry)
-    return raise_tiers(bundled, stated)
+    known = {entry.id for entry in bundled}
+    return raise_tiers(bundled, [_mark_alone(entry, known) for entry in stated])
+
+
+def _mark_alone(entry: Entry, bundled: Collection[str]) -> Entry:
+    """Mark an entry that no bundle supports."""
+    if entry.id in bundled:
+        return entry
+    return entry.model_copy(update={"marks": (*entry.marks, "no bundle")})
 
 
 def _check(file: Path, folder: Path, data: str | None, settings: Settings) -> Checked:
@@ -562,7 +570,8 @@ class _Repeating:
     def _task_scores(self, scores: RunScores | WorkflowScores) -> dict[str, list[float]]:
         """Return the root score of each Workflow task, or what is right in each Atomic task.
 
-        End to end, that is the score of the answer; step by step, of the steps by each metric.
+        End to end, that is the score of the answer and the F1 of each category of tools that the
+        reference uses; step by step, of the steps by each metric.
         """
         if isinstance(scores, WorkflowScores):
             table = scores.table(self.entry.judge or "")
@@ -577,6 +586,9 @@ class _Repeating:
 def _find_right(counts: StrictStepCounts | StrictEndToEndCounts) -> Iterator[float]:
     if isinstance(counts, StrictEndToEndCounts):
         yield ANS_ACC_I.numerator(counts)
+        for own in counts.categories.values():
+            if own.gold:
+                yield 2 * own.hits / (own.gold + own.predicted)
         return
     for metric in (INST_ACC, TOOL_ACC, ARG_ACC, SUMM_ACC):
         right, total = metric.part(counts)

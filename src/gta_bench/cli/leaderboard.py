@@ -133,7 +133,7 @@ def check(
     findings = [finding for entry in entries for finding in check_entry(entry)]
     if as_json:
         write_json([finding.model_dump(mode="json") for finding in (*refused, *findings)])
-    elif entries or not refused:
+    elif stated or findings or not refused:
         _write_findings(entries, findings)
         known = {one.id for one in (*submitted, *on_board)}
         if alone := [one for one in stated if files and one.id not in known]:

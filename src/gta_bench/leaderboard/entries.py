@@ -86,6 +86,11 @@ def raise_tiers(bundled: Sequence[Entry], stated: Sequence[Entry]) -> tuple[Entr
                 "entry. Add the bundle that `gta leaderboard verify` repeated, or use the status "
                 "'self-reported'."
             )
+        if one.status == "re-judged" and one.board == "atomic":
+            raise UsageError(
+                f"Entry {one.id!r} has the tier 're-judged', but GTA-Atomic has no judge. Use the "
+                "status 'self-reported'."
+            )
     return (*(one for one in bundled if one not in replaced and one not in stated), *stated)
 
 

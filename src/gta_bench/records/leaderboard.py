@@ -27,6 +27,7 @@ Mark = Literal[
     "name differs",
     "attempts unknown",
     "retried",
+    "no bundle",
 ]
 EntryCheck = Literal["no-count", "other-count", "out-of-range", "arg-above-tool", "ans-acc-i-bound"]
 BundleCheck = Literal[
