@@ -178,12 +178,12 @@ def _find_release(entry: Entry, published: Sequence[str]) -> str:
 def find_interval(entry: Entry, metric: MetricName) -> Interval | None:
     """Return the interval of a mean over tasks: that of a run's page, or Wilson's of a total."""
     score = entry.scores[metric]
-    if entry.by_task and metric == BOARDS[entry.board].headline and 0 <= score.value <= 100:
+    if not 0 <= score.value <= 100:
+        return None
+    if entry.by_task and metric == BOARDS[entry.board].headline:
         return compute_interval(Ratio.of_mean([*entry.by_task.values()]))
     n = score.n or find_released_size(entry, metric)
-    if n is None or not 0 <= score.value <= 100:
-        return None
-    return wilson(_successes(score, n), n)
+    return None if n is None else wilson(_successes(score, n), n)
 
 
 def _table(board: Board, release: str, entries: Sequence[Entry]) -> BoardTable:
